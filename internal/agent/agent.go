@@ -101,11 +101,14 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := os.MkdirAll(a.o.Dir, 0o700); err != nil {
 		return err
 	}
-	unlock, err := lock(filepath.Join(a.o.Dir, "lock"))
+	f, err := os.OpenFile(filepath.Join(a.o.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer f.Close()
+	if err := lock(f); err != nil {
+		return err
+	}
 	if a.blobs, err = blobs.Open(filepath.Join(a.o.Dir, "blobs"), a.o.Blobs); err != nil {
 		return err
 	}
@@ -218,22 +221,21 @@ func (a *Agent) confinement(run string) sandbox.Options {
 	}}
 }
 
-// lock locks the file at path, which it creates if needed, for one agent. It returns an
-// error at once if another agent, also of this process, has locked it; else the caller must
-// call unlock, which leaves the file there.
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+// lock locks f for one agent until f is closed, and writes this process's id to it, for the
+// error text of others. It returns an error at once if another agent, also of this process,
+// has locked it, or if its file system has no locks.
+func lock(f *os.File) error {
+	ok, err := filelock.Try(f)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
-	if ok, err := filelock.Try(f); !ok || err != nil {
-		who, _ := os.ReadFile(path) // for the error text
-		f.Close()
-		return nil, fmt.Errorf("another agent (process %s) uses %s: stop it, or use another folder with --dir",
-			strings.TrimSpace(string(who)), filepath.Dir(path))
+	if !ok {
+		who, _ := os.ReadFile(f.Name())
+		return fmt.Errorf("another agent (process %s) uses %s: stop it, or use another folder with --dir",
+			strings.TrimSpace(string(who)), filepath.Dir(f.Name()))
 	}
 	if err := f.Truncate(0); err == nil {
-		_, _ = fmt.Fprintln(f, os.Getpid()) // for the error text of the next
+		_, _ = fmt.Fprintln(f, os.Getpid())
 	}
-	return func() { f.Close() }, nil
+	return nil
 }

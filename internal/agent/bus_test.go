@@ -75,6 +75,9 @@ func (b *fakeBus) Deliver(_ context.Context, d *agentpb.Delivery) error {
 	if b.down.Load() {
 		return errDown
 	}
+	if size := proto.Size(d); size > agentpb.MaxDelivery {
+		return fmt.Errorf("delivery %d has %d bytes", d.Number, size)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.deliveries = append(b.deliveries, proto.CloneOf(d))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -156,6 +157,12 @@ func (e *executor) printed(l *agentpb.Log) {
 	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Log{Log: l}}, false) // deliver has logged it
 }
 
+// maxWords is how many bytes of an error that a scenario has made are delivered.
+const maxWords = 64 << 10
+
+// cut returns the first maxWords bytes of text.
+func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxWords)], "") }
+
 // ended returns how the process ended, from the error of its Run (nil: it exited after its
 // last batch). The cause of a *process.DeadError, of a scenario that cannot run or of a full
 // spool comes before the run's, and that before others. It counts an out-of-memory kill as
@@ -171,7 +178,7 @@ func (e *executor) ended(err error) *agentpb.Ended {
 	if err == nil {
 		return end
 	}
-	end.Error = err.Error()
+	end.Error = cut(err.Error())
 	var dead *process.DeadError
 	switch {
 	case errors.As(err, &dead):

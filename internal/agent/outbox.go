@@ -209,16 +209,23 @@ func (o *outbox) unsaved() (n int64, age time.Duration) {
 	return n, age
 }
 
-// send sends deliveries until ctx ends. After a failure it sends all again that is not
-// committed, after a pause of Times.Retry, which doubles up to Times.RetryMax. It must be
-// called once.
+// warnEvery is how often a bus that fails is logged.
+const warnEvery = time.Minute
+
+// send sends deliveries until ctx ends. After a failure, which it logs, it sends all again
+// that is not committed, after a pause of Times.Retry, which doubles up to Times.RetryMax.
+// It must be called once.
 func (o *outbox) send(ctx context.Context) {
 	tick := time.NewTicker(min(o.times.Resend, time.Second))
 	defer tick.Stop()
 	pause := o.times.Retry
+	var warned time.Time
 	for ctx.Err() == nil {
 		if err := o.round(ctx); err != nil {
-			o.log.Debug("deliver", "error", err)
+			if ctx.Err() == nil && time.Since(warned) >= warnEvery {
+				warned = time.Now()
+				o.log.Warn("deliveries cannot be sent; trying again", "error", err)
+			}
 			o.again()
 			select {
 			case <-time.After(pause):
@@ -253,8 +260,7 @@ func (o *outbox) all() []*queue {
 }
 
 // round sends what the windows of the queues allow, the oldest queue first. It returns the
-// first error, of the spool or of the bus (also if ctx ends during a delivery), and sends no
-// more then.
+// first error of the bus (also if ctx ends during a delivery), and sends no more then.
 func (o *outbox) round(ctx context.Context) error {
 	for _, q := range o.all() {
 		for {
@@ -262,20 +268,12 @@ func (o *outbox) round(ctx context.Context) error {
 			if !ok {
 				break
 			}
-			n, body, ok, err := q.spool.Next(above)
-			if err != nil {
-				return err
-			}
-			if !ok {
+			d := o.next(q, above)
+			if d == nil {
 				break
 			}
-			d := new(agentpb.Delivery)
-			if err := proto.Unmarshal(body, d); err != nil {
-				return fmt.Errorf("delivery %d of run %s: %w", n, q.run, err)
-			}
-			d.Number, d.First = n, q.spool.First()
 			limited, cancel := context.WithTimeout(ctx, o.times.Send)
-			err = o.bus.Deliver(limited, d)
+			err := o.bus.Deliver(limited, d)
 			cancel()
 			if err != nil {
 				return err
@@ -284,11 +282,42 @@ func (o *outbox) round(ctx context.Context) error {
 			if q.sent == q.committed {
 				q.since = time.Now()
 			}
-			q.sent = max(q.sent, n)
+			q.sent = max(q.sent, d.Number)
 			q.mu.Unlock()
 		}
 	}
 	return nil
+}
+
+// next returns the first delivery of a queue whose number is above the given one, or nil if
+// it does not exist yet. In place of one that can never be delivered, as it is lost, damaged
+// or too large for the bus, it returns a note that says so, with its number: the deliveries
+// behind it, and those of other queues, must not wait for it. It logs that.
+func (o *outbox) next(q *queue, above uint64) *agentpb.Delivery {
+	n, body, ok, err := q.spool.Next(above)
+	if !ok {
+		return nil
+	}
+	q.mu.Lock()
+	above = max(above, q.committed) // Next was called after the records before were deleted
+	q.mu.Unlock()
+	d := new(agentpb.Delivery)
+	switch {
+	case above > 0 && n > above+1: // spool.Open has cut off a damaged record and those behind it
+		n, err = above+1, errors.New("it is not on the disk any more")
+	case err == nil:
+		err = proto.Unmarshal(body, d)
+	}
+	d.Number, d.First = n, min(n, q.spool.First())
+	if size := proto.Size(d); err == nil && size > agentpb.MaxDelivery {
+		err = fmt.Errorf("it has %d bytes, and at most %d are allowed", size, agentpb.MaxDelivery)
+	}
+	if err != nil {
+		o.log.Error("a delivery is lost", "run", q.run, "number", n, "error", err)
+		d = &agentpb.Delivery{Run: q.run, Agent: o.agent, Epoch: q.epoch, Number: n, First: d.First, What: &agentpb.Delivery_Note{
+			Note: fmt.Sprintf("agent %s has lost something that it had to deliver: %v", o.agent, err)}}
+	}
+	return d
 }
 
 // window returns the number of the last delivery sent, and whether the next may be sent:

@@ -310,9 +310,9 @@ func (r *agentRun) because(why string) {
 }
 
 // control changes the load of the executor whose number is c.Id, and returns once it has done
-// so. It returns a *refusal (codeDead) if that executor is not armed or has ended,
-// process.ErrNoLoad if its load has not begun, or the executor's reason. c is unchanged. The
-// master has split a change of the whole run before.
+// so. It returns a *refusal (codeDead) if that executor is not armed or has ended, or the error
+// of process.Process.Control, which has a limit. c is unchanged. The master has split a change
+// of the whole run before.
 func (r *agentRun) control(c *wire.Control) error {
 	e := r.find(uint32(c.Id))
 	if e == nil || e.isOver() || !e.isArmed() {

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
-	"runtime"
 	"strings"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/process"
 )
 
 // job is one execution of the go command. All fields but idle must be set.
@@ -32,18 +33,10 @@ const (
 // command has ended; after a kill it waits up to lastWords for the group. The error is ctx's
 // cause, a [*LimitError], go's own *exec.ExitError, or says why it could not be started.
 func (j job) run(ctx context.Context) error {
-	done := make(chan error, 1)
-	go func() {
-		// The kernel ties "kill me when my parent dies" to the thread that started the
-		// child, so that thread is locked until the child has ended.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		done <- j.runHere(ctx)
-	}()
-	return <-done
+	return process.OnOneThread(func() error { return j.runHere(ctx) })
 }
 
-// runHere is run. The calling goroutine must be locked to its thread.
+// runHere is run, on one thread.
 func (j job) runHere(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -8,10 +8,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -55,7 +53,10 @@ gobench agents join makes a token; with it this host joins the master once. Furt
 starts need no token. An agent connects to its master, and no port is opened on this
 host. It needs no Go toolchain.
 
-If it is started as root, it runs each scenario as a user without privileges.`,
+If it is started as root, it runs each scenario as a user without privileges.
+
+The first Ctrl-C (or SIGTERM) cancels the active run and ends when nothing of it is left,
+the second ends at once.`,
 		Example: `  gobench agent --join gobench-join_eyJ...
   gobench agent
   gobench agent --join - < token-file --dir /var/lib/gobench`,
@@ -78,8 +79,9 @@ If it is started as root, it runs each scenario as a user without privileges.`,
 	return cmd
 }
 
-// agent runs an agent until ctx ends or the process receives SIGINT or SIGTERM, which is not
-// an error, except while it joins. With --join it first joins the master and stores the agent's
+// agent runs an agent until ctx ends or the process receives SIGINT or SIGTERM (see
+// endOnSignal; what it could not end is ended by its next start), which is not an error,
+// except while it joins. With --join it first joins the master and stores the agent's
 // identity in the folder agent of --dir; a host that has joined refuses --join, and one that
 // has not needs it: both are usage errors. An identity that was stored remains if the agent
 // then fails.
@@ -93,8 +95,9 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer endOnSignal(ctx, agentEnd(cancel), log)()
 	who, err := bus.ReadIdentity(dir)
 	switch {
 	case f.join != "" && err == nil:
@@ -135,6 +138,15 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	}
 	return nil
 }
+
+// agentEnd cancels the context of an agent, which then ends its run and itself.
+type agentEnd func()
+
+func (end agentEnd) Shutdown(context.Context) { end() }
+func (end agentEnd) End()                     { end() }
+
+// Settled returns false: an agent that does not end has left something of its run.
+func (agentEnd) Settled() bool { return false }
 
 // readToken returns s, or for "-" the first 64 KiB of standard input without white space
 // around them. It does not check the token, which may be empty.

@@ -254,13 +254,19 @@ const (
 	secondLimit = time.Second      // all that is left after a second signal
 )
 
+// ender is a server or an agent.
+type ender interface {
+	Shutdown(ctx context.Context) // cancels the active run and ends it
+	End()                         // ends it at once
+	Settled() bool                // reports whether what has not ended does no harm
+}
+
 // endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run, for at most 18 s, and
-// then end the server, and a second one end it at once. If the server has not ended 19 s
-// after the first signal or 1 s after the second, it exits the process: with exitOK, as with a
-// request that is stuck, but with exitFailed if the master itself has not ended, as with a disk
-// that does not answer, and no second signal asked for that. The caller must call stop once,
-// when the server has ended.
-func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop func()) {
+// then end s, and a second one end it at once. If s has not ended 19 s after the first signal
+// or 1 s after the second, it exits the process: with exitOK, as with a request that is stuck,
+// but with exitFailed if s is not settled, as with a disk that does not answer, and no second
+// signal asked for that. The caller must call stop once, when s has ended.
+func endOnSignal(ctx context.Context, s ender, log *slog.Logger) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
@@ -273,11 +279,7 @@ func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop 
 
 // endOn ends s as endOnSignal does, until done is closed, and calls exit if s does not end.
 // The end of ctx only ends the wait for the active run.
-func endOn(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, s interface {
-	Shutdown(ctx context.Context)
-	End()
-	Settled() bool
-}, log *slog.Logger, exit func(status int)) {
+func endOn(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, s ender, log *slog.Logger, exit func(status int)) {
 	select {
 	case <-signals:
 	case <-done:

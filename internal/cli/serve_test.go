@@ -53,3 +53,26 @@ func TestServerThatDoesNotEnd(t *testing.T) {
 		})
 	}
 }
+
+// An agent's run is cancelled by the first signal. If the agent does not end, because a
+// process of its run does not, the process exits all the same, at once after a second signal.
+func TestAgentThatDoesNotEnd(t *testing.T) {
+	for _, tt := range []struct {
+		signals int
+		after   time.Duration
+		status  int
+	}{{1, endLimit, exitFailed}, {2, secondLimit, exitOK}} {
+		synctest.Test(t, func(t *testing.T) {
+			signals, status := make(chan os.Signal, 2), -1
+			ctx, cancel := context.WithCancel(t.Context())
+			began := time.Now()
+			for range tt.signals {
+				signals <- os.Interrupt
+			}
+			endOn(ctx, signals, nil, agentEnd(cancel), slog.New(slog.DiscardHandler), func(n int) { status = n })
+			if status != tt.status || time.Since(began) != tt.after || ctx.Err() == nil {
+				t.Errorf("%d signals: it exits with %d after %v; its context: %v", tt.signals, status, time.Since(began), ctx.Err())
+			}
+		})
+	}
+}

@@ -19,27 +19,37 @@ type child struct {
 	err  error         // of Wait, once done is closed
 }
 
+// OnOneThread calls f, which starts a child process and waits for it, on a thread that exists
+// until f returns, and returns f's error. The kernel sends a child the parent-death signal when
+// the thread that started it ends (golang/go#27505), which a thread may do at any time.
+func OnOneThread(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		done <- f()
+	}()
+	return <-done
+}
+
 // start starts cmd and returns its process, for which the caller must call kill. After the
 // child's end its output is read for the given time at most, while another process holds it
 // open. start replaces cmd's SysProcAttr and WaitDelay.
-//
-// The thread that starts a child must exist as long as the child, since the kernel sends the
-// parent-death signal when that thread ends (golang/go#27505). So one goroutine locks its
-// thread, starts the child and waits for it.
 func start(cmd *exec.Cmd, output time.Duration) (*child, error) {
 	c := &child{cmd: cmd, done: make(chan struct{})}
 	setAttributes(cmd)
 	cmd.WaitDelay = output
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		c.err = cmd.Wait()
-		close(c.done)
+		_ = OnOneThread(func() error { // started and c.err have its errors
+			err := cmd.Start()
+			started <- err
+			if err == nil {
+				c.err = cmd.Wait()
+				close(c.done)
+			}
+			return err
+		})
 	}()
 	if err := <-started; err != nil {
 		return nil, err
@@ -61,10 +71,14 @@ func (c *child) wait(limit time.Duration) bool {
 }
 
 // kill kills the process group, which includes what the executor has started unless that has
-// left the group, and waits for the executor to end. It may be called again, and after the
-// executor's end.
+// left the group, and waits for the executor to end. On Windows it kills the executor alone.
+// It may be called again, and after the executor's end.
 func (c *child) kill() {
-	system.KillGroup(c.cmd.Process.Pid)
+	if runtime.GOOS == "windows" { // no groups, and the id of a process that has ended may be another's
+		_ = c.cmd.Process.Kill() // it may have ended
+	} else {
+		system.KillGroup(c.cmd.Process.Pid)
+	}
 	<-c.done
 }
 

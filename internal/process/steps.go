@@ -95,12 +95,16 @@ func (p *Process) Renew(lease time.Duration) {
 	}
 }
 
-// Control changes the running load and returns once the executor has answered, without a
-// limit, or has ended. Before the load it waits for Times.Control. The error is ErrNoLoad if
-// the load has not begun or has ended, and otherwise the executor's reason for a refusal. It
-// sets m.Id.
+// ErrNoAnswer is returned by Control if the executor has not answered in Times.Control, as
+// one that is stopped by a signal. It may still do what it was asked.
+var ErrNoAnswer = errors.New("the executor does not answer")
+
+// Control changes the running load and returns once the executor has answered or ended. It
+// waits for Times.Control at most for the load, and again for the answer. The error is
+// ErrNoLoad if the load has not begun or has ended, ErrNoAnswer, or the executor's reason for a
+// refusal. It sets m.Id.
 func (p *Process) Control(m *wire.Control) error {
-	return p.ask(context.Background(), func(id uint64) *wire.ToExecutor {
+	return p.ask(context.Background(), p.spec.Times.Control, func(id uint64) *wire.ToExecutor {
 		m.Id = id
 		return &wire.ToExecutor{Message: &wire.ToExecutor_Control{Control: m}}
 	})
@@ -111,24 +115,31 @@ func (p *Process) Control(m *wire.Control) error {
 // ctx's error, and the profile may be written anyway. Other errors are as for Control.
 // It sets profile.Id.
 func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
-	return p.ask(ctx, func(id uint64) *wire.ToExecutor {
+	return p.ask(ctx, 0, func(id uint64) *wire.ToExecutor {
 		profile.Id = id
 		return &wire.ToExecutor{Message: &wire.ToExecutor_Profile{Profile: profile}}
 	})
 }
 
 // ask sends a numbered request and waits for its answer, whose error it returns. Without a
-// load, and if Run returns first, that is ErrNoLoad, and if ctx ends first, ctx's error.
-func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecutor) error {
+// load, and if Run returns first, that is ErrNoLoad, if ctx ends first, ctx's error, and if the
+// answer does not come within limit, ErrNoAnswer; 0 means no limit.
+func (p *Process) ask(ctx context.Context, limit time.Duration, request func(id uint64) *wire.ToExecutor) error {
 	reply := make(chan error, 1)
 	if err := p.do(ctx, func(s *supervisor) { s.ask(request, reply) }); err != nil {
 		return err
+	}
+	var late <-chan time.Time
+	if limit > 0 {
+		late = time.After(limit)
 	}
 	select {
 	case err := <-reply:
 		return err
 	case <-p.over:
 		return ErrNoLoad
+	case <-late:
+		return ErrNoAnswer
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -8,7 +8,7 @@ type Times struct {
 	Cancel  time.Duration // from Cancel to the process's end; it is killed after that
 	Stop    time.Duration // from Stop to the process's end, beyond the graceful time of its start; it is killed after that
 	Exit    time.Duration // from the last batch, or from the end of the stream, to the process's end; it is killed after that
-	Control time.Duration // how long Control and Profile wait for a load that has not begun
+	Control time.Duration // how long Control and Profile wait for a load that has not begun, and Control for its answer
 	Output  time.Duration // how long output is read after the process's end, while a child of it holds it open
 }
 

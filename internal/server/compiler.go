@@ -61,7 +61,7 @@ func newCompiler(ctx context.Context, dir, own string, limit time.Duration, log 
 		c.dir, err = filepath.Abs(c.dir)
 	}
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(c.dir), 0o755)
+		err = openFolder(filepath.Dir(c.dir))
 	}
 	if err == nil {
 		if err = os.Mkdir(c.dir, 0o700); errors.Is(err, fs.ErrExist) {
@@ -75,6 +75,21 @@ func newCompiler(ctx context.Context, dir, own string, limit time.Duration, log 
 		return nil, &Error{PartCache, fmt.Errorf("make the compiler's folder: %w", err)}
 	}
 	return c, nil
+}
+
+// openFolder creates dir, and the folders above it that do not exist, for all users to enter,
+// whatever this process's umask is. An existing folder stays as it is.
+func openFolder(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := openFolder(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Chmod(dir, 0o755)
 }
 
 // Compile compiles a source for a platform, calls step before each step that takes time, and

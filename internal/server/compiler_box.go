@@ -72,9 +72,9 @@ func (c *compiler) reap() {
 	c.leave(sandbox.Open(left))
 }
 
-// write writes a source's files into folder, which it creates in the box, readable by the
-// box's user. A path that leads out of folder is an error. After an error, files written
-// before stay.
+// write writes a source's files into folder, which it creates in the box, for the box's
+// user. A path that leads out of folder is an error. After an error, files written before
+// stay.
 func write(box *sandbox.Box, folder string, source run.Source) error {
 	files := append([]run.File{{Path: source.FileName(), Data: []byte(source.Scenario)}}, source.Files...)
 	if source.GoMod != "" {
@@ -83,7 +83,7 @@ func write(box *sandbox.Box, folder string, source run.Source) error {
 	if source.GoSum != "" {
 		files = append(files, run.File{Path: "go.sum", Data: []byte(source.GoSum)})
 	}
-	if err := os.Mkdir(folder, 0o755); err != nil {
+	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(folder)
@@ -93,13 +93,15 @@ func write(box *sandbox.Box, folder string, source run.Source) error {
 	defer root.Close()
 	for _, f := range files {
 		if dir := filepath.Dir(f.Path); dir != "." {
-			if err := root.MkdirAll(dir, 0o755); err != nil {
+			if err := root.MkdirAll(dir, 0o700); err != nil {
 				return err
 			}
 		}
-		if err := root.WriteFile(f.Path, f.Data, 0o644); err != nil {
+		if err := root.WriteFile(f.Path, f.Data, 0o600); err != nil {
 			return err
 		}
 	}
-	return box.Chown(folder)
+	return filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, box.Chown(path))
+	})
 }

@@ -11,12 +11,14 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/build"
+	"github.com/gobench-io/gobench/internal/process"
 )
 
 // compileEnv makes this program the compiler's process.
@@ -75,6 +77,22 @@ func (c *compiler) child(ctx context.Context, box *sandbox.Box, order []byte, st
 		return last, err
 	}
 	cmd.WaitDelay = time.Second
+	err = process.OnOneThread(func() error {
+		last, err = follow(ctx, cmd, out, step)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return last, context.Cause(ctx)
+	case last.Path == "" && last.Refuse == "" && last.Error == "":
+		return last, fmt.Errorf("the compiler's process ended without a report: %w: %s", cmp.Or(err, errors.New("exit status 0")), errout.String())
+	}
+	return last, nil
+}
+
+// follow starts cmd, calls step with each step that it reports to out, its standard output,
+// and returns its last report and the error of its start or its end. The end of ctx kills it.
+func follow(ctx context.Context, cmd *exec.Cmd, out io.Reader, step func(string)) (last compileReport, err error) {
 	err = cmd.Start()
 	for _, f := range cmd.ExtraFiles {
 		f.Close()
@@ -97,14 +115,7 @@ func (c *compiler) child(ctx context.Context, box *sandbox.Box, order []byte, st
 		}
 		last = r
 	}
-	err = cmd.Wait()
-	switch {
-	case ctx.Err() != nil:
-		return last, context.Cause(ctx)
-	case last.Path == "" && last.Refuse == "" && last.Error == "":
-		return last, fmt.Errorf("the compiler's process ended without a report: %w: %s", cmp.Or(err, errors.New("exit status 0")), errout.String())
-	}
-	return last, nil
+	return last, cmd.Wait()
 }
 
 // capped accepts all that is written and passes on its first bytes.

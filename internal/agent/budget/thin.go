@@ -4,7 +4,8 @@
 // A batch within its budget is sent unchanged. A larger one is compressed. If that is not
 // enough, the counts of its histograms are gathered in fewer and fewer ranges until it is.
 // Counts, sums, minima and maxima stay exact. A [Thinner] retains the exact histograms,
-// which the agent sends when the executor ends.
+// which the agent sends when the executor ends. A batch that is larger than the bus takes
+// loses samples and texts of failures, which a note says, and no counts.
 package budget
 
 import (
@@ -28,6 +29,9 @@ const (
 
 	// dense is the share of recordings, 1/dense, above which ranges are not gathered.
 	dense = 50
+
+	// largest is the size of the largest Sent.Delivery, in bytes. The agent adds ids and numbers.
+	largest = agentpb.MaxDelivery - 1024
 )
 
 // widths are the numbers of adjacent ranges that are gathered, in the order in which they
@@ -66,7 +70,8 @@ func (s *Sent) Delivery() *agentpb.Delivery {
 // Batch returns the next batch, b, in the form to send. b must not be used until it
 // returns, and not be changed after that, as Sent.Batch may be b. The form may exceed the
 // budget if the widest ranges are not enough. The final batch is never gathered; Exact must
-// be called before it. A damaged histogram of a batch above the budget is an error.
+// be called before it. Batch shortens texts of b that exceed what the bus takes. It returns
+// an error if a batch above the budget has a damaged histogram, or counts too much for the bus.
 func (t *Thinner) Batch(b *wire.Batch) (*Sent, error) {
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(b)
 	if err != nil {
@@ -76,13 +81,13 @@ func (t *Thinner) Batch(b *wire.Batch) (*Sent, error) {
 	s := &Sent{Batch: b, Body: body}
 	budget, raw := budgetOf(b, len(body))
 	if raw <= perHistogram*len(b.Histograms) {
-		return s, nil
+		return s, t.fit(s)
 	}
 	if s.Packed = t.codec.Pack(body); len(s.Packed) <= budget || b.Final != nil {
 		if len(s.Packed) >= len(body) {
 			s.Packed = nil
 		}
-		return s, nil
+		return s, t.fit(s)
 	}
 	counted := make([]hdr.Sparse, len(b.Histograms))
 	for i, h := range b.Histograms {
@@ -103,7 +108,7 @@ func (t *Thinner) Batch(b *wire.Batch) (*Sent, error) {
 	if !b.Warmup { // which is not part of the totals
 		t.note(b, sent, counted)
 	}
-	return s, nil
+	return s, t.fit(s)
 }
 
 // budgetOf returns how many bytes a batch of size bytes may have, and how many its

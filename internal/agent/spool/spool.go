@@ -220,9 +220,9 @@ func (s *Spool) count() {
 	}
 }
 
-// Close syncs and closes the spool. Its records remain for the next Open. If the disk
-// fails, it returns the reason: records that are only in memory are lost. Later calls
-// return nil.
+// Close syncs and closes the spool. Its records remain for the next Open. A disk that has
+// failed is tried once more; if that fails, too, Close returns the reason, and records that
+// are only in memory are lost. Later calls return nil.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -236,6 +236,9 @@ func (s *Spool) Close() error {
 	s.sync()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.trouble != nil {
+		s.mend()
+	}
 	s.closeSegments()
 	return s.trouble
 }

@@ -120,16 +120,16 @@ func (a *AgentConn) Committed(ctx context.Context, f func(*agentpb.Committed)) e
 }
 
 // Deliver sends a delivery and returns once the bus has stored it. A delivery larger than
-// MaxDelivery is an error. Other errors are retried until ctx ends, also while the connection
-// is down; the bus recognizes repetitions. After an error the delivery may be stored
+// agentpb.MaxDelivery is an error. Other errors are retried until ctx ends, also while the
+// connection is down; the bus recognizes repetitions. After an error the delivery may be stored
 // anyway. Deliveries keep their order only if the agent sends them one by one.
 func (a *AgentConn) Deliver(ctx context.Context, d *agentpb.Delivery) error {
 	data, err := proto.Marshal(d)
 	if err != nil {
 		return err
 	}
-	if len(data) > MaxDelivery {
-		return fmt.Errorf("delivery %d of run %s has %d bytes, and the bus takes %d: cut it", d.Number, d.Run, len(data), MaxDelivery)
+	if len(data) > agentpb.MaxDelivery {
+		return fmt.Errorf("delivery %d of run %s has %d bytes, and the bus takes %d: cut it", d.Number, d.Run, len(data), agentpb.MaxDelivery)
 	}
 	// The message id is random: otherwise another agent could send one with the same id
 	// before, and this delivery would be dropped as a repetition.

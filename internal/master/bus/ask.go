@@ -113,8 +113,8 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > MaxDelivery {
-		return nil, fmt.Errorf("command to agent %s has %d bytes, and the bus takes %d", c.Agent, len(b), MaxDelivery)
+	if len(b) > agentpb.MaxDelivery {
+		return nil, fmt.Errorf("command to agent %s has %d bytes, and the bus takes %d", c.Agent, len(b), agentpb.MaxDelivery)
 	}
 	reply, in, closed := m.asked.ask(c.Agent)
 	defer closed()
@@ -127,9 +127,10 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 			if answer, err = await(ctx, in, m.times.Resend); answer != nil {
 				if session := answer.Header.Get(challengeHeader); session != "" {
 					m.asked.learn(c.Agent, session, number(answer, highHeader))
-					if challenges++; challenges%8 != 0 {
-						continue
+					if challenges++; challenges%8 == 0 { // of an agent that does nothing else
+						_ = pause(ctx, 100*time.Millisecond) // await returns ctx's error
 					}
+					continue
 				} else if !noResponders(answer) {
 					return readAnswer(answer)
 				} else {

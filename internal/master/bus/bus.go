@@ -30,10 +30,6 @@ const (
 
 	// maxPayload is the size of the largest message, in bytes.
 	maxPayload = 1 << 20
-
-	// MaxDelivery is the size of the largest delivery, encoded, in bytes. The difference to
-	// NATS's limit is reserved for headers.
-	MaxDelivery = maxPayload - 4096
 )
 
 // idForm matches the ids that may be part of a subject.

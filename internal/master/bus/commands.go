@@ -109,14 +109,14 @@ func (a *AgentConn) repeat(ctx context.Context, m *nats.Msg, c *command) {
 }
 
 // answer sends an answer, or one with code "unknown" in its place if it is larger than
-// MaxDelivery. It does not change answer. The message may be lost; the master resends the
+// agentpb.MaxDelivery. It does not change answer. The message may be lost; the master resends the
 // command then.
 func (a *AgentConn) answer(m *nats.Msg, answer *agentpb.Answer) {
 	// A copy: the stored answer may be being sent by another goroutine.
 	out := &agentpb.Answer{Error: answer.Error, Code: answer.Code, ReceivedNs: answer.ReceivedNs,
 		Hellos: answer.Hellos, Data: answer.Data, Blob: answer.Blob, SentNs: time.Now().UnixNano()}
 	b, err := proto.Marshal(out)
-	if err == nil && len(b) > MaxDelivery {
+	if err == nil && len(b) > agentpb.MaxDelivery {
 		b, err = proto.Marshal(&agentpb.Answer{Error: "the answer is larger than a message may be", Code: "unknown",
 			ReceivedNs: answer.ReceivedNs, SentNs: out.SentNs})
 	}

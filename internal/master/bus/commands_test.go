@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,5 +199,30 @@ func TestCommandsOfOthersAndOldOnes(t *testing.T) {
 	}
 	if len(done) != 3 {
 		t.Errorf("done: %v", done)
+	}
+}
+
+// An agent that answers each command with a challenge does not keep the master busy.
+func TestAnAgentThatAlwaysChallenges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.dial(t, "a1")
+	var challenges atomic.Int64
+	sub, err := a.nc.Subscribe("gb.c.a1.cmd", func(m *nats.Msg) {
+		challenges.Add(1)
+		a.challenge(m)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Unsubscribe()
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := w.master.Command(ctx, &agentpb.Command{Agent: "a1", What: &agentpb.Command_Ping{}}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	if n, most := challenges.Load(), int64(8*(time.Since(began)/(100*time.Millisecond)+2)); n == 0 || n > most {
+		t.Errorf("%d challenges, want at most %d", n, most)
 	}
 }

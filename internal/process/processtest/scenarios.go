@@ -5,9 +5,11 @@ package processtest
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -48,9 +50,10 @@ func Main() {
 
 // scenarios are the scenarios of these executors, by name.
 var scenarios = map[string]func() scenario.Vus{
-	"short":  func() scenario.Vus { return ticks(scenario.Times(3)) },
-	"long":   func() scenario.Vus { return ticks(scenario.Loop(time.Hour)) },
-	"exit 3": func() scenario.Vus { return after(200*time.Millisecond, func() { os.Exit(3) }) },
+	"short":    func() scenario.Vus { return ticks(scenario.Times(3)) },
+	"long":     func() scenario.Vus { return ticks(scenario.Loop(time.Hour)) },
+	"failures": func() scenario.Vus { return failures() },
+	"exit 3":   func() scenario.Vus { return after(200*time.Millisecond, func() { os.Exit(3) }) },
 	"goroutine panics": func() scenario.Vus {
 		return after(100*time.Millisecond, func() { go func() { panic("own goroutine") }(); select {} })
 	},
@@ -167,6 +170,24 @@ func ticks(load scenario.Load) scenario.Vus {
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Millisecond):
+		}
+	}}}
+}
+
+// failures returns a scenario of one user that counts 2,000 failures, whose texts and samples
+// have 2.2 MB together and are hard to compress.
+func failures() scenario.Vus {
+	return scenario.Vus{{Name: "failures", Nu: 1, Fu: func(ctx context.Context, _ int) {
+		r, noise := executor.From(ctx), rand.NewChaCha8([32]byte{})
+		text := func(n int) string {
+			b := make([]byte, n)
+			_, _ = noise.Read(b) // it never fails
+			return base64.StdEncoding.EncodeToString(b)[:n]
+		}
+		for i := range 2000 {
+			source, class := fmt.Sprint("client ", i%10), fmt.Sprint("class ", i%100)
+			r.Error(source, class, text(500))
+			r.Sample(source, class, func() executor.Exchange { return executor.Exchange{What: text(4000)} })
 		}
 	}}}
 }

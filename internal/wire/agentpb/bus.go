@@ -10,6 +10,10 @@ import (
 // come. It may have received the command before.
 var ErrNotConnected = errors.New("the agent does not answer")
 
+// MaxDelivery is the size of the largest delivery, encoded, in bytes. The difference to
+// NATS's largest message, 1 MiB, is reserved for headers.
+const MaxDelivery = 1<<20 - 4096
+
 // File is a blob that the other side fetches.
 type File interface {
 	io.ReaderAt
