@@ -106,8 +106,8 @@ func (s *Server) byToken(ctx context.Context, id string, hash []byte) (*caller, 
 }
 
 // stored returns err, which is of storing a time of use, if it means that the session or token
-// was deleted. Others are logged, at most one in touchEvery: the request is carried out all the
-// same, as when the disk is full. The caller must hold s.logins.
+// was deleted. Others, as of a full disk, are logged, at most one in touchEvery: the request is
+// carried out anyway. The caller must hold s.logins.
 func (s *Server) stored(ctx context.Context, now time.Time, err error) error {
 	if errors.Is(err, run.ErrNotFound) {
 		return err

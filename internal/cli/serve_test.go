@@ -55,7 +55,7 @@ func TestServerThatDoesNotEnd(t *testing.T) {
 }
 
 // An agent's run is cancelled by the first signal. If the agent does not end, because a
-// process of its run does not, the process exits all the same, at once after a second signal.
+// process of its run does not, the process exits anyway, at once after a second signal.
 func TestAgentThatDoesNotEnd(t *testing.T) {
 	for _, tt := range []struct {
 		signals int
