@@ -231,7 +231,13 @@ func TestDescendants(t *testing.T) {
 	if len(got) != 2 || got[0] != cmd.Process.Pid || got[1] != child {
 		t.Errorf("descendants = %v, want %d and %d", got, cmd.Process.Pid, child)
 	}
-	if rss, pss := residentBytes(child), proportionalBytes(child); rss <= 0 || pss <= 0 || pss > rss {
-		t.Errorf("rss %d, pss %d", rss, pss)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // until the child has executed its program
+		rss, pss := residentBytes(child), proportionalBytes(child)
+		if 0 < pss && pss <= rss {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("rss %d, pss %d", rss, pss)
+		}
 	}
 }
