@@ -7,8 +7,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// TestStreamIsReplaced: deliveries go on in the new stream, late acknowledgements of old ones
-// change nothing there, and it is the stream of the next master. TestMasterDiskFull in
+// TestStreamIsReplaced: deliveries continue in the new stream, late acknowledgements of old
+// ones change nothing there, and it is the stream of the next master. TestMasterDiskFull in
 // internal/testing/cluster has a disk that is full.
 func TestStreamIsReplaced(t *testing.T) {
 	t.Parallel()

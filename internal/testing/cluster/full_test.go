@@ -16,7 +16,7 @@ import (
 )
 
 // F18: the master's disk is full in the middle of a run, so long that its bus fails to store a
-// delivery. When there is space again the run goes on, and ends with exact totals.
+// delivery. When there is space again the run continues, and ends with exact totals.
 func TestMasterDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
