@@ -8,7 +8,9 @@
 // docs/formats/cluster.md lists the subjects.
 //
 // A delivery is stored when [AgentConn.Deliver] returns without an error. The master
-// receives it, in its agent's order, until it calls Receipt.Done. A command is carried out
+// receives it, in its agent's order, until it calls Receipt.Done, unless the bus loses its
+// disk's data or replaces a stream that a full disk has broken: until [AgentConn.Committed]
+// reports a delivery, its agent must be able to send it again. A command is carried out
 // once, however often it is resent or replayed. All other messages may be lost and are
 // repeated by their senders.
 //

@@ -111,6 +111,9 @@ func Master(ctx context.Context, o MasterOptions) (*MasterConn, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	m.end = end
 	m.wg.Go(func() { m.watchLeader(life) })
+	if m.server != nil {
+		m.wg.Go(func() { m.watchStream(life) })
+	}
 	m.wg.Go(func() { answers.each(life, m.asked.answered) })
 	return m, nil
 }
@@ -184,15 +187,20 @@ func (m *MasterConn) create(ctx context.Context, replicas int, space int64) erro
 	}); err != nil {
 		return fmt.Errorf("registry: %w", err)
 	}
-	// A full stream refuses new deliveries; agents retry them.
-	if _, err := m.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: deliveries, Description: "gobench: what agents send of their runs", Subjects: []string{deliverTo + "*"},
-		Storage: jetstream.FileStorage, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
-		MaxBytes: space, Replicas: replicas, Duplicates: 2 * time.Minute,
-	}); err != nil {
+	if _, err := m.js.CreateOrUpdateStream(ctx, streamOf(space, replicas)); err != nil {
 		return fmt.Errorf("stream of deliveries: %w", err)
 	}
 	return nil
+}
+
+// streamOf returns the configuration of the stream of deliveries: when it contains space bytes
+// it refuses new deliveries, which agents retry.
+func streamOf(space int64, replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: deliveries, Description: "gobench: what agents send of their runs", Subjects: []string{deliverTo + "*"},
+		Storage: jetstream.FileStorage, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
+		MaxBytes: space, Replicas: replicas, Duplicates: 2 * time.Minute,
+	}
 }
 
 // checkVersion returns an error if a server's version is not MAJOR.MINOR.PATCH, or is older

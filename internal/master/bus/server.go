@@ -49,6 +49,7 @@ type ServerOptions struct {
 // Server is a NATS server in this process. Its methods are safe for concurrent use.
 type Server struct {
 	ns        *server.Server
+	dir       string
 	admit     *admission
 	log       *serverLog
 	addresses []string
@@ -96,7 +97,7 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 	if port, err = freePort(host, port); err != nil {
 		return nil, fmt.Errorf("bus: %w", err)
 	}
-	s := &Server{pin: ca.pin(), space: o.space, times: o.Times.withDefaults()}
+	s := &Server{dir: o.Dir, pin: ca.pin(), space: o.space, times: o.Times.withDefaults()}
 	s.admit = &admission{authorize: o.Authorize, invited: o.Invited, secret: rand.Text()}
 	s.log = newServerLog(o.Log, s.admit, o.OnViolation, o.OnRefused)
 	s.admit.refused = s.log.refused

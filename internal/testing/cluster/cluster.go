@@ -47,17 +47,17 @@ type Node struct {
 // the test's end. The tests must run by Main.
 func New(t testing.TB, agents int, flags ...string) *Cluster {
 	t.Helper()
-	return newCluster(t, func(name string) *Host { return NewHost(t, name) }, agents, flags)
+	return newCluster(t, func(name string) *Host { return NewHost(t, name) }, t.TempDir(), agents, flags)
 }
 
 // NewHere is New with all of it on the network of the tests themselves.
 func NewHere(t testing.TB, agents int, flags ...string) *Cluster {
 	t.Helper()
-	return newCluster(t, here, agents, flags)
+	return newCluster(t, here, t.TempDir(), agents, flags)
 }
 
-// newCluster implements New; host returns a new host.
-func newCluster(t testing.TB, host func(name string) *Host, agents int, flags []string) *Cluster {
+// newCluster implements New; host returns a new host, and dir is the master's folder.
+func newCluster(t testing.TB, host func(name string) *Host, dir string, agents int, flags []string) *Cluster {
 	t.Helper()
 	h := host("master")
 	work, err := os.MkdirTemp("", "gbt-") // short: sockets are in it
@@ -68,7 +68,7 @@ func newCluster(t testing.TB, host func(name string) *Host, agents int, flags []
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(work) })
-	c := &Cluster{host: host, Master: &Node{Host: h, Dir: t.TempDir()}, ledgers: t.TempDir(), work: work}
+	c := &Cluster{host: host, Master: &Node{Host: h, Dir: dir}, ledgers: t.TempDir(), work: work}
 	c.prepare(t)
 	c.serve(t, flags)
 	for range agents {
