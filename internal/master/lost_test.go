@@ -58,6 +58,52 @@ func TestLostAgent(t *testing.T) {
 	}
 }
 
+// An executor whose load a signal has ended made less load than it had to: that is noted, and
+// --on-lost applies. If there is no other, the run was stopped.
+func TestSignalledExecutors(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lost    run.LostPolicy
+		all     bool
+		state   run.State
+		failure run.Kind
+		cause   string
+	}{
+		"one":       {run.LostContinue, false, run.Finished, "", ""},
+		"all":       {run.LostContinue, true, run.Finished, "", "stopped by a signal to the executors"},
+		"--on-lost": {run.LostStop, false, run.Failed, run.FailedExecutor, "executor 1 on two: it received SIGTERM"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRig(t, "one", "two")
+				id := r.running(run.Options{Lost: tt.lost}, "one", "two")
+				signalled := func(a *fakeAgent) {
+					a.end = &agentpb.Ended{Cause: "signal", How: agentpb.BySignal, Error: "it received SIGTERM, which gobench did not send, and ended its load early"}
+				}
+				r.of("one").batch(10, 0, time.Millisecond)
+				r.of("two").batch(10, 0, time.Millisecond)
+				r.of("two").change(signalled)
+				r.of("two").finish()
+				if tt.all {
+					r.of("one").change(signalled)
+				} else {
+					r.until("the note", func() bool { return r.hasEvent(id, "executor 1 on two: it received SIGTERM") })
+				}
+				if tt.lost != run.LostStop { // which ends it
+					r.of("one").finish()
+				}
+				x := r.result(id)
+				if x.State != tt.state || x.Failure != tt.failure || !strings.Contains(x.Cause, tt.cause) || tt.cause == "" && x.Cause != "" || !x.Complete {
+					t.Errorf("the run is %s (%s), failure %q, missing %q", x.State, x.Cause, x.Failure, x.Missing)
+				}
+				if x.Verdict == run.Valid || !strings.Contains(fmt.Sprint(x.Notes), "it received SIGTERM") {
+					t.Errorf("the verdict is %s, notes %q", x.Verdict, x.Notes)
+				}
+			})
+		})
+	}
+}
+
 // An agent that refuses renewals is lost only if it does not know the run for some time.
 func TestRefusedLease(t *testing.T) {
 	t.Parallel()
