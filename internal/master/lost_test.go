@@ -104,6 +104,26 @@ func TestSignalledExecutors(t *testing.T) {
 	}
 }
 
+// Slow operations that alone are left in the drain are no outage.
+func TestDrainIsNoOutage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		id := r.running(run.Options{}, "one")
+		a := r.of("one")
+		e := a.parts[0]
+		a.batch(10, 0, time.Millisecond)
+		a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: true}})
+		b := e.next(0, 0, 0)
+		b.Counters[1].Add = 5
+		e.fail += 5
+		a.deliverBatch(e, b)
+		a.finish()
+		if x := r.result(id); x.State != run.Finished || !x.Complete || count(x, "home.http_other_fail") != 5 || strings.Contains(fmt.Sprint(x.Notes), "down") {
+			t.Errorf("the run is %s (%s), complete %v, notes %q", x.State, x.Cause, x.Complete, x.Notes)
+		}
+	})
+}
+
 // An agent that refuses renewals is lost only if it does not know the run for some time.
 func TestRefusedLease(t *testing.T) {
 	t.Parallel()

@@ -77,8 +77,12 @@ func (t *Tally) Thresholds(all []threshold.Threshold) {
 	}
 }
 
-// LoadOver declares that no new iterations begin from here on.
-func (t *Tally) LoadOver() { t.judge.LoadOver() }
+// LoadOver declares that no new iterations begin from here on. Call it before the batches that
+// come after that are added.
+func (t *Tally) LoadOver() {
+	t.judge.LoadOver()
+	t.outages.drain = true
+}
 
 // Aborted returns the threshold that ended the load, or "".
 func (t *Tally) Aborted() string { return t.aborted }
