@@ -268,8 +268,11 @@ func TestMasterRestart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return count(x, "home.http_ok") == 60 && count(x, "home.http_other_fail") == 6
+			return count(x, "home.http_ok") == 60 && count(x, "home.http_other_fail") == 6 && x.Complete
 		})
+		if x := r.result(id); x.Verdict != run.Suspect || strings.Contains(fmt.Sprint(x.Reasons), "missing") || strings.Contains(fmt.Sprint(x.Notes), "shorter") {
+			t.Errorf("complete since: verdict %s, %+v, notes %q", x.Verdict, x.Reasons, x.Notes)
+		}
 		for _, name := range []string{"one", "two"} {
 			r.of(name).change(func(a *fakeAgent) { a.stuck = false })
 			r.of(name).finishes()
