@@ -34,7 +34,7 @@ type Tally struct {
 	outages outages
 	aborted string
 	reasons []run.Reason
-	weights map[string]float64
+	users   map[string]map[string]int64
 
 	finished bool     // a result was finished, or updated
 	own      []string // the notes that this tally added to it
@@ -92,8 +92,9 @@ func (t *Tally) LoadOver() {
 // Aborted returns the threshold that ended the load, or "".
 func (t *Tally) Aborted() string { return t.aborted }
 
-// Weights sets the hosts' shares of the load relative to each other; nil if they are equal.
-func (t *Tally) Weights(weights map[string]float64) { t.weights = weights }
+// Users sets how many users of each class each host has, by class and host; nil if that is not
+// known, and then hosts are not compared.
+func (t *Tally) Users(users map[string]map[string]int64) { t.users = users }
 
 // Reason lowers the verdict for a reason found elsewhere, as the loss of a host.
 func (t *Tally) Reason(r run.Reason) { t.reasons = append(t.reasons, r) }

@@ -104,18 +104,20 @@ func TestBatchesAfterTheFinal(t *testing.T) {
 	}
 }
 
-// Hosts with the same share of an open load do the same work, according to their weights.
+// Hosts with the same share of an open load do the same work, according to their users.
 func TestUnevenHosts(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		weights map[string]float64
-		want    bool
+		users map[string]map[string]int64
+		want  bool
 	}{
-		"even weights": {nil, true},
-		"as it is":     {map[string]float64{"web-1": 1, "web-2": 2}, false},
+		"not known":   {nil, false},
+		"even users":  {map[string]map[string]int64{"a": {"web-1": 1, "web-2": 1}}, true},
+		"as it is":    {map[string]map[string]int64{"a": {"web-1": 1, "web-2": 2}}, false},
+		"one has all": {map[string]map[string]int64{"a": {"web-2": 2}}, false},
 	} {
 		x := New(Options{Interval: time.Second})
-		x.Weights(tt.weights)
+		x.Users(tt.users)
 		x.Executor("web-1", 0)
 		x.Executor("web-2", 0)
 		var one, two feed

@@ -31,7 +31,7 @@ func (t *Tally) setVerdict(r *run.Result) {
 	for _, x := range v.Reasons {
 		r.Reasons = append(r.Reasons, run.Reason{Signal: x.Signal, Level: x.Level, Text: x.Text, Advice: x.Advice, Windows: x.Windows, Worst: x.Worst.Seconds()})
 	}
-	uneven := t.hosts.uneven(t.weights)
+	uneven := t.hosts.uneven(t.users)
 	if open := slices.ContainsFunc(r.Config.Classes, func(c run.Class) bool { return !c.Closed }); open && uneven != "" {
 		reasons = append(reasons, run.Reason{Signal: unevenSignal, Level: run.Amber, Text: uneven, Advice: "look at what slows that host down, or set each host's share with --weight"})
 		uneven = ""
