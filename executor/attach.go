@@ -29,9 +29,13 @@ import (
 // flushLimit limits the wait for the parent to accept the last batch.
 const flushLimit = 10 * time.Second
 
+// signalGrace is how long after a signal the parent, which may have received it too, may stop
+// the load itself.
+const signalGrace = 500 * time.Millisecond
+
 // attach connects to the parent, runs the executor's part of the run and returns nil when the
 // parent has accepted the last batch, or has ended the stream before the load began. SIGTERM
-// cancels the run. attach returns an error if the run could not start, if the parent is gone,
+// and SIGINT stop the load (see heed) and do not end the process. attach returns an error if the run could not start, if the parent is gone,
 // or if it does not accept the last batch in 10 s. It then does not wait for the users: the
 // caller must exit. It may be called only once in a process.
 func attach(socket string, vus scenario.Vus, thresholds []string, r *meter.Registry) error {
@@ -42,14 +46,17 @@ func attach(socket string, vus scenario.Vus, thresholds []string, r *meter.Regis
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	// The stream outlives a cancel: the last batch goes through it.
 	stream, err := wire.NewParentClient(conn).Attach(context.Background())
 	if err != nil {
 		return fmt.Errorf("attach to %s: %w", socket, err)
 	}
-	s := &session{stream: stream, thresholds: thresholds, profiles: profile.NewTaker(), ledgers: os.Getenv(ledgerEnv)}
+	s := &session{stream: stream, signals: signals, thresholds: thresholds, profiles: profile.NewTaker(), ledgers: os.Getenv(ledgerEnv)}
 	os.Unsetenv(ledgerEnv)
 	return s.run(ctx, cancel, vus, r)
 }
@@ -62,6 +69,7 @@ type session struct {
 	mu         sync.Mutex // held while sending
 	log        *logger    // nil: lines are not requested
 	lease      lease
+	signals    <-chan os.Signal
 	profiles   *profile.Taker // takes the profiles that are requested during the load
 	ledgers    string         // folder for the ledger; "": no ledger
 	ledger     *ledger
@@ -232,11 +240,18 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 		s.profiles.End()
 	}
 	go runner.FitProcs(done, run.Log)
+	var why atomic.Value // the signal that stopped the load
+	go s.heed(done, func(signal string) {
+		why.Store(signal)
+		run.Stop()
+	})
 	began := time.Now()
 	go func() {
 		defer close(done)
 		run.Run(ctx, func() {
-			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Stopping{Stopping: &wire.Stopping{}}}) // a lost parent is handled below
+			stopping := new(wire.Stopping)
+			stopping.Signal, _ = why.Load().(string)
+			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Stopping{Stopping: stopping}}) // a lost parent is handled below
 		})
 		s.profiles.End() // also if there was nothing to drain
 		if err := profiles.End(); err != nil {
@@ -272,6 +287,25 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 		return err
 	case <-time.After(flushLimit):
 		return fmt.Errorf("the last batch was not taken in %v", flushLimit)
+	}
+}
+
+// heed calls stop with the name of the first signal that the process has received, also before
+// the load, but signalGrace later. It returns when stop has returned or done is closed.
+func (s *session) heed(done <-chan struct{}, stop func(signal string)) {
+	name := "SIGTERM"
+	select {
+	case received := <-s.signals:
+		if received == os.Interrupt {
+			name = "SIGINT"
+		}
+	case <-done:
+		return
+	}
+	select {
+	case <-time.After(signalGrace):
+		stop(name)
+	case <-done:
 	}
 }
 

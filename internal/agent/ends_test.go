@@ -40,6 +40,7 @@ func TestHowExecutorsEnd(t *testing.T) {
 		{"exits", "exit 3", nil, process.CauseExit, "exited with status 3", ""},
 		{"a goroutine of its own panics", "goroutine panics", nil, process.CauseExit, "exited with status 2", "panic: own goroutine"},
 		{"killed", "long", kill(syscall.SIGKILL), process.CauseSignal, "was killed by signal 9", ""},
+		{"told to end", "long", kill(syscall.SIGTERM), process.CauseSignal, agentpb.BySignal, ""},
 		{"crashes", "long", kill(syscall.SIGSEGV), process.CauseExit, "exited with status 2", "SIGSEGV"},
 		{"stopped", "long", func(h *host, _ *wire.Hello) { h.must(stopRun()) }, process.CauseExit, "", ""},
 		{"cancelled", "long", func(h *host, _ *wire.Hello) { h.must(cancelRun()) }, agent.CauseCancelled, "", ""},

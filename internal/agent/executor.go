@@ -164,7 +164,7 @@ const maxWords = 64 << 10
 func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxWords)], "") }
 
 // ended returns how the process ended, from the error of its Run (nil: it exited after its
-// last batch). The cause of a *process.DeadError, of a scenario that cannot run or of a full
+// last batch, which a signal may have made it send early). The cause of a *process.DeadError, of a scenario that cannot run or of a full
 // spool comes before the run's, and that before others. It counts an out-of-memory kill as
 // reported: one that another executor has reported is not reported again.
 func (e *executor) ended(err error) *agentpb.Ended {
@@ -176,6 +176,10 @@ func (e *executor) ended(err error) *agentpb.Ended {
 		end.Cause = r.why
 	}
 	if err == nil {
+		if signal := e.process.Signal(); signal != "" && r.why == "" {
+			end.Cause, end.How = process.CauseSignal, agentpb.BySignal
+			end.Error = "it received " + signal + ", which gobench did not send, and ended its load early"
+		}
 		return end
 	}
 	end.Error = cut(err.Error())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,6 +39,18 @@ var scenarios = map[string]func() scenario.Vus{
 	"threshold": func() scenario.Vus { return get(1, scenario.Times(3)) },
 	"long": func() scenario.Vus {
 		return get(2, scenario.Arrival{Stages: []scenario.Rate{{To: 50, Over: time.Hour}}})
+	},
+	"signalled": func() scenario.Vus { // the drain lasts longer than the parent may take for its own stop
+		vus := get(1, scenario.Times(3))
+		request := vus[0].Fu
+		vus[0].Fu = func(ctx context.Context, vui int) {
+			self, _ := os.FindProcess(os.Getpid())
+			_ = self.Signal(syscall.SIGTERM)
+			fmt.Println("signalled")
+			time.Sleep(time.Second)
+			request(ctx, vui)
+		}
+		return vus
 	},
 	"params": func() scenario.Vus {
 		scenario.Param("users", "1", "how many users")

@@ -240,6 +240,13 @@ func (r *load) conclude(failed error) error {
 	x := r.result
 	by, cancelled := r.Controls.Ended()
 	cancelled = cancelled || errors.Is(failed, process.ErrCancelled) || errors.Is(failed, context.Canceled)
+	if signal := r.executor.Signal(); signal != "" && failed == nil && by == "" {
+		by = signal + " to the executor"
+		text := "the load ended early: the executor received " + signal + ", which gobench did not send"
+		x.Notes = append(x.Notes, text)
+		r.tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: text, Windows: 1, Worst: r.tally.Merger.Load().Seconds(),
+			Advice: "look for what ends processes on this machine, as earlyoom does, and run it again"})
+	}
 	x.State, x.Cause = run.Ending{Cancelled: cancelled, By: by, Err: failed, Threshold: r.tally.Aborted()}.Conclude()
 	r.tally.Finish(x)
 	if r.Once {

@@ -72,6 +72,32 @@ func TestScenarioThatFails(t *testing.T) {
 	}
 }
 
+// writer calls a function for each write.
+type writer func()
+
+func (w writer) Write(b []byte) (int, error) { w(); return len(b), nil }
+
+// A SIGTERM that the executor receives lets the request in flight end and is named as the
+// cause; if gobench receives it too, that is an ordinary stop.
+func TestSignalToTheExecutor(t *testing.T) {
+	t.Parallel()
+	for _, both := range []bool{false, true} {
+		f := load(t, "signalled")
+		cause, noted := "stopped by SIGTERM to the executor", true
+		if both {
+			cause, noted = "stopped by SIGTERM", false
+			f.Output = writer(func() { f.Controls.Stop("SIGTERM") })
+		}
+		r, err := local.Run(t.Context(), f.Options)
+		if err != nil || r.State != run.Finished || r.Cause != cause || !r.Complete || count(t, r, "home.http_ok") != 1 || f.served.Load() != 1 {
+			t.Errorf("%s %q, complete %v, %d requests, %v: %v", r.State, r.Cause, r.Complete, f.served.Load(), r.Errors, err)
+		}
+		if got := strings.Contains(strings.Join(r.Notes, "\n"), "the executor received SIGTERM, which gobench did not send"); got != noted || noted && r.Verdict == run.Valid {
+			t.Errorf("both %v: verdict %s, notes %q", both, r.Verdict, r.Notes)
+		}
+	}
+}
+
 func TestThresholds(t *testing.T) {
 	t.Parallel()
 	f := load(t, "threshold")

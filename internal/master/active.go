@@ -63,10 +63,14 @@ type part struct {
 	zero     time.Time // when its load began, by the master's clock
 }
 
-// dead reports whether p ended, or had a batch refused, before its last batch.
+// dead reports whether p ended, or had a batch refused, before its last batch, or ended its
+// load by a signal.
 func (p *part) dead() bool {
-	return p.refused != nil || p.ended != nil && p.ended.Error != "" && !p.final
+	return p.refused != nil || p.ended != nil && p.ended.Error != "" && !p.final || p.signalled()
 }
+
+// signalled reports whether a signal that gobench did not send ended p's load.
+func (p *part) signalled() bool { return p.ended.GetHow() == agentpb.BySignal }
 
 // done reports whether no further batch of p is expected.
 func (p *part) done() bool { return p.final || p.ended != nil || p.refused != nil }

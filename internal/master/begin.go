@@ -308,9 +308,12 @@ func (a *active) weight(h *place) int {
 // once, after share. It returns an error, and emits nothing, if ctx or the intake has ended.
 func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []threshold.Threshold) error {
 	o := &a.order.Options
-	weights := map[string]float64{}
-	for _, h := range a.hosts {
-		weights[h.ID] = float64(a.weight(h))
+	users := map[string]map[string]int64{}
+	for i, c := range hello.Classes {
+		users[c.Name] = map[string]int64{}
+		for n, e := range a.plan.Executors() {
+			users[c.Name][a.executors[n].place.ID] += e.Start.Shares[i].Nu
+		}
 	}
 	a.guard = newGuard(o.Guards)
 	err := a.m.intake.with(ctx, func() {
@@ -320,7 +323,7 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 			r.placements = append(r.placements, &agentpb.Placement{Agent: e.place.ID, Epoch: e.place.epoch, Name: e.place.Name})
 		}
 		r.tally.Thresholds(thresholds)
-		r.tally.Weights(weights)
+		r.tally.Users(users)
 		if early := a.m.intake.runs[a.id]; early != nil { // executors have printed something already
 			r.positions = early.positions
 			for _, text := range early.tally.Merger.Notes() {

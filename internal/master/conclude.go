@@ -22,7 +22,7 @@ import (
 // error means that ctx has ended or that the master can't continue.
 func (a *active) conclude(ctx context.Context, failed error) error {
 	a.mu.Lock()
-	cancelled, stop := a.cancelled, a.stop
+	cancelled := a.cancelled
 	a.mu.Unlock()
 	if cancelled != "" || failed != nil {
 		a.endNow(ctx)
@@ -31,7 +31,11 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 		unused.do(a.endUnused)
 		a.await(ctx, a.m.Times.Flush)
 		unused.wait()
+		failed = a.deaths(ctx) // how an executor ended comes after its last batch
 	}
+	a.mu.Lock()
+	stop := a.stop
+	a.mu.Unlock()
 	if stop == byThreshold { // finish asks the tally which
 		stop = ""
 	}

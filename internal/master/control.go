@@ -41,7 +41,11 @@ func (a *active) control(ctx context.Context, c event.Change) error {
 	}
 	// Executors of a split run do not note such changes themselves.
 	text := a.noteOf(c, max(time.Since(began), 0))
-	if err := a.m.intake.with(ctx, func() { a.record.tally.Merger.Note(text); a.record.dirty = true }); err != nil {
+	if err := a.m.intake.with(ctx, func() {
+		a.record.tally.Merger.Note(text)
+		a.record.tally.Users(nil) // their shares may be others now
+		a.record.dirty = true
+	}); err != nil {
 		return err
 	}
 	change := c

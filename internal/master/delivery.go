@@ -82,6 +82,9 @@ func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
 		if r.active != nil {
 			r.active.stopping(int(d.Executor))
 		}
+		if r.active == nil || r.active.drains() { // now: the batches of the drain come next
+			r.tally.LoadOver()
+		}
 	case *agentpb.Delivery_Note:
 		r.tally.Merger.Note("on " + r.m.fleet.name(d.Agent) + ": " + what.Note)
 	case *agentpb.Delivery_Over:

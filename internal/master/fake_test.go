@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"runtime"
@@ -119,6 +120,7 @@ type fakeAgent struct {
 	silent   bool                                   // no beats, no answers, no deliveries
 	answers  func(*agentpb.Command) *agentpb.Answer // nil, or a nil answer: the usual one
 	stuck    bool                                   // ignores a stop or a cancel
+	end      *agentpb.Ended                         // of its executors; nil: a usual one
 	classes  []*wire.Class
 	received []*agentpb.Command
 	run      string
@@ -333,7 +335,7 @@ func (a *fakeAgent) finish() {
 		b := e.next(0, 0, 0)
 		b.Final = e.final()
 		a.deliverBatch(e, b)
-		a.deliver(&agentpb.Delivery{Executor: uint32(e.number), What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{}}})
+		a.deliver(&agentpb.Delivery{Executor: uint32(e.number), What: &agentpb.Delivery_Ended{Ended: cmp.Or(a.end, &agentpb.Ended{})}})
 	}
 	a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
 	a.change(func(a *fakeAgent) { a.run, a.parts = "", nil })

@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,6 +111,10 @@ func (a *active) deaths(ctx context.Context) error {
 		text := fmt.Sprintf("executor %d on %s: %s", e.number, e.place.Name, why[e])
 		if err := a.without(ctx, []*part{e}, text); err != nil {
 			return err
+		}
+		if alive == 0 && e.signalled() && a.order.Options.Lost != run.LostStop { // all that they counted has come
+			a.change(func() { a.stop = cmp.Or(a.stop, "a signal to the executors") })
+			continue
 		}
 		if alive == 0 || a.order.Options.Lost == run.LostStop {
 			a.result.Failure = run.FailedExecutor

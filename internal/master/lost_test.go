@@ -58,6 +58,72 @@ func TestLostAgent(t *testing.T) {
 	}
 }
 
+// An executor whose load a signal has ended made less load than it had to: that is noted, and
+// --on-lost applies. If there is no other, the run was stopped.
+func TestSignalledExecutors(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lost    run.LostPolicy
+		all     bool
+		state   run.State
+		failure run.Kind
+		cause   string
+	}{
+		"one":       {run.LostContinue, false, run.Finished, "", ""},
+		"all":       {run.LostContinue, true, run.Finished, "", "stopped by a signal to the executors"},
+		"--on-lost": {run.LostStop, false, run.Failed, run.FailedExecutor, "executor 1 on two: it received SIGTERM"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRig(t, "one", "two")
+				id := r.running(run.Options{Lost: tt.lost}, "one", "two")
+				signalled := func(a *fakeAgent) {
+					a.end = &agentpb.Ended{Cause: "signal", How: agentpb.BySignal, Error: "it received SIGTERM, which gobench did not send, and ended its load early"}
+				}
+				r.of("one").batch(10, 0, time.Millisecond)
+				r.of("two").batch(10, 0, time.Millisecond)
+				r.of("two").change(signalled)
+				r.of("two").finish()
+				if tt.all {
+					r.of("one").change(signalled)
+				} else {
+					r.until("the note", func() bool { return r.hasEvent(id, "executor 1 on two: it received SIGTERM") })
+				}
+				if tt.lost != run.LostStop { // which ends it
+					r.of("one").finish()
+				}
+				x := r.result(id)
+				if x.State != tt.state || x.Failure != tt.failure || !strings.Contains(x.Cause, tt.cause) || tt.cause == "" && x.Cause != "" || !x.Complete {
+					t.Errorf("the run is %s (%s), failure %q, missing %q", x.State, x.Cause, x.Failure, x.Missing)
+				}
+				if x.Verdict == run.Valid || !strings.Contains(fmt.Sprint(x.Notes), "it received SIGTERM") {
+					t.Errorf("the verdict is %s, notes %q", x.Verdict, x.Notes)
+				}
+			})
+		})
+	}
+}
+
+// Slow operations that alone are left in the drain are no outage.
+func TestDrainIsNoOutage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		id := r.running(run.Options{}, "one")
+		a := r.of("one")
+		e := a.parts[0]
+		a.batch(10, 0, time.Millisecond)
+		a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: true}})
+		b := e.next(0, 0, 0)
+		b.Counters[1].Add = 5
+		e.fail += 5
+		a.deliverBatch(e, b)
+		a.finish()
+		if x := r.result(id); x.State != run.Finished || !x.Complete || count(x, "home.http_other_fail") != 5 || strings.Contains(fmt.Sprint(x.Notes), "down") {
+			t.Errorf("the run is %s (%s), complete %v, notes %q", x.State, x.Cause, x.Complete, x.Notes)
+		}
+	})
+}
+
 // An agent that refuses renewals is lost only if it does not know the run for some time.
 func TestRefusedLease(t *testing.T) {
 	t.Parallel()
@@ -202,8 +268,11 @@ func TestMasterRestart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return count(x, "home.http_ok") == 60 && count(x, "home.http_other_fail") == 6
+			return count(x, "home.http_ok") == 60 && count(x, "home.http_other_fail") == 6 && x.Complete
 		})
+		if x := r.result(id); x.Verdict != run.Suspect || strings.Contains(fmt.Sprint(x.Reasons), "missing") || strings.Contains(fmt.Sprint(x.Notes), "shorter") {
+			t.Errorf("complete since: verdict %s, %+v, notes %q", x.Verdict, x.Reasons, x.Notes)
+		}
 		for _, name := range []string{"one", "two"} {
 			r.of(name).change(func(a *fakeAgent) { a.stuck = false })
 			r.of(name).finishes()

@@ -93,7 +93,7 @@ func (r *record) fill(c *commit) {
 	r.keys, r.parts, r.waiting = nil, nil, nil
 	clear(r.changed)
 	if r.result != nil { // a late batch changes the stored result
-		r.late()
+		r.tally.Update(r.result)
 		result := *r.result
 		c.in.Results = append(c.in.Results, &result)
 	}
@@ -115,20 +115,6 @@ func (r *record) state() []byte {
 		k.Positions = append(k.Positions, &agentpb.Position{Agent: t.agent, Epoch: t.epoch, Number: n})
 	}
 	return marshal(k)
-}
-
-// late updates the figures of the result of a run that is over: its start, duration, metrics,
-// failures, samples, and what is missing. State, verdict, notes and thresholds stay. r.result
-// must be set.
-func (r *record) late() {
-	now := run.Result{Start: r.result.Start}
-	r.tally.Summarize(&now)
-	to := r.result
-	if !now.Start.IsZero() {
-		to.Start = now.Start
-	}
-	to.Seconds, to.Warmup, to.Metrics, to.Errors, to.Samples = now.Seconds, now.Warmup, now.Metrics, now.Errors, now.Samples
-	to.Missing, to.Complete = now.Missing, now.Complete
 }
 
 // idle reports whether the record may be dropped from memory: its run is not active, all is

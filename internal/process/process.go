@@ -79,8 +79,9 @@ type Process struct {
 	lease   atomic.Int64  // of the last Renew, in ns
 	renewed chan struct{} // holds one element if lease has to be sent
 
-	mu  sync.Mutex
-	end error // of Run; guarded by mu until over is closed
+	mu     sync.Mutex
+	end    error  // of Run; guarded by mu until over is closed
+	signal string // that the executor reported; written by Run
 }
 
 // arming is a call of Arm.
@@ -116,6 +117,18 @@ func (p *Process) Stop() { p.stopOnce.Do(func() { close(p.stop) }) }
 // Cancel asks the executor to end its load now. It returns at once; the process is killed
 // if it has not ended after Times.Cancel. Before the load, Run returns ErrCancelled.
 func (p *Process) Cancel() { p.cancelOnce.Do(func() { close(p.cancel) }) }
+
+// Signal returns the signal from elsewhere that ended the load early, as "SIGTERM". It returns
+// "" if none did, or if Stop or Cancel was called, too. Call it after Run has returned.
+func (p *Process) Signal() string {
+	select {
+	case <-p.stop:
+	case <-p.cancel:
+	default:
+		return p.signal
+	}
+	return ""
+}
 
 // ErrScenario is wrapped by Run's error if the scenario itself cannot run: export()
 // returned an invalid value, or a Setup failed. The error's text has the reason.

@@ -227,6 +227,7 @@ func (s *supervisor) load(graceful time.Duration) error {
 func (s *supervisor) take(m *wire.FromExecutor) (last bool, err error) {
 	switch {
 	case m.GetStopping() != nil:
+		s.signal = m.GetStopping().Signal
 		if s.spec.Stopping != nil {
 			s.spec.Stopping()
 		}

@@ -1542,6 +1542,7 @@ func (x *Seen) GetLog() bool {
 // Stopping reports that the load is over and the executor drains.
 type Stopping struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Signal        string                 `protobuf:"bytes,1,opt,name=signal,proto3" json:"signal,omitempty"` // that the executor received and that ended the load, as SIGTERM; empty for another reason
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1574,6 +1575,13 @@ func (x *Stopping) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Stopping.ProtoReflect.Descriptor instead.
 func (*Stopping) Descriptor() ([]byte, []int) {
 	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Stopping) GetSignal() string {
+	if x != nil {
+		return x.Signal
+	}
+	return ""
 }
 
 // Batch is what an executor counted in one interval. Batches are numbered from 1
@@ -2485,9 +2493,9 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x06Cancel\",\n" +
 	"\x04Seen\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x10\n" +
-	"\x03log\x18\x02 \x01(\bR\x03log\"\n" +
-	"\n" +
-	"\bStopping\"\xe5\x04\n" +
+	"\x03log\x18\x02 \x01(\bR\x03log\"\"\n" +
+	"\bStopping\x12\x16\n" +
+	"\x06signal\x18\x01 \x01(\tR\x06signal\"\xe5\x04\n" +
 	"\x05Batch\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x17\n" +
 	"\afrom_ns\x18\x02 \x01(\x03R\x06fromNs\x12\x13\n" +

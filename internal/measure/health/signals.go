@@ -3,6 +3,7 @@ package health
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run/units"
@@ -93,6 +94,12 @@ var signals = []signal{
 	{name: "retransmits", metric: Retransmits, amber: 10, red: none, note: true, advice: "the network or the target loses packets; times have the repeats in them", text: func(v float64) string {
 		return fmt.Sprintf("%s of the TCP segments that this machine sent were repeats", percent(v))
 	}},
+}
+
+// OfHost reports whether a signal is about the machine or its other tenants: red, it makes no
+// verdict INVALID.
+func OfHost(name string) bool {
+	return slices.ContainsFunc(signals, func(s signal) bool { return s.name == name && s.host })
 }
 
 // The rules for what is measured of the load itself.

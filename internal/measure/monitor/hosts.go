@@ -3,9 +3,9 @@ package monitor
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
@@ -193,38 +193,36 @@ func (hs *hosts) others() (share float64, name string) {
 	return share, name
 }
 
-// uneven returns a note on the host that did more than 1.2 times as many iterations, those
-// of a warm-up included, as another for its share of the load; "" if all did about the
-// same, did fewer than ten, or there is one host. weights are the shares by a host's id; 0 or
-// missing means 1.
-func (hs *hosts) uneven(weights map[string]float64) string {
-	var least, most *host
-	var low, high float64
-	for _, h := range hs.all {
-		var done int64
-		for _, m := range hs.merger.Declared() {
-			if strings.HasPrefix(m.Title, "vu.") && strings.HasSuffix(m.Title, ".iterations") {
-				for _, e := range h.executors {
-					done += hs.merger.CountOf(e, m.Title)
-				}
+// uneven returns a note on the host that did more than 1.2 times as many iterations of a class,
+// those of a warm-up included, as another for its users of it; "" if all did about the same,
+// did fewer than ten, or fewer than two hosts have users of the class. users are by class and
+// the host's id; nil if they are not known.
+func (hs *hosts) uneven(users map[string]map[string]int64) string {
+	for _, class := range slices.Sorted(maps.Keys(users)) {
+		var least, most *host
+		var low, high, done float64
+		for _, h := range hs.all {
+			n := users[class][h.ID]
+			if n == 0 {
+				continue
+			}
+			all := int64(0)
+			for _, e := range h.executors {
+				all += hs.merger.CountOf(e, "vu."+class+".iterations")
+			}
+			pace := float64(all) / float64(n)
+			if least == nil || pace < low {
+				least, low = h, pace
+			}
+			if most == nil || pace > high {
+				most, high, done = h, pace, float64(all)
 			}
 		}
-		weight := weights[h.ID]
-		if weight == 0 {
-			weight = 1
-		}
-		pace := float64(done) / weight
-		if least == nil || pace < low {
-			least, low = h, pace
-		}
-		if most == nil || pace > high {
-			most, high = h, pace
+		if least != most && done >= enoughFailures && low*maxUneven < high {
+			return fmt.Sprintf("the load was uneven: for its share of it, %s did %.1f times as many iterations as %s", most.Name, high/max(low, 1), least.Name)
 		}
 	}
-	if len(hs.all) < 2 || high < enoughFailures || low*maxUneven >= high {
-		return ""
-	}
-	return fmt.Sprintf("the load was uneven: for its share of it, %s did %.1f times as many iterations as %s", most.Name, high/max(low, 1), least.Name)
+	return ""
 }
 
 // maxUneven is by how much hosts may differ before it is noted.

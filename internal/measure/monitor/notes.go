@@ -11,9 +11,11 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// notes returns what a reader of a run's numbers should know that lowers no verdict. r must
-// have its figures. It returns nil without any.
-func (t *Tally) notes(r *run.Result) (notes []string) {
+// ofFigures returns the notes on a result that depend on its figures only.
+func ofFigures(r *run.Result) []string { return append(noAnswer(r), basis(r)...) }
+
+// basis returns notes on how much a result's figures can be relied on; nil without any.
+func basis(r *run.Result) (notes []string) {
 	add := func(s string) {
 		if s != "" {
 			notes = append(notes, s)
@@ -29,6 +31,14 @@ func (t *Tally) notes(r *run.Result) (notes []string) {
 	for _, c := range r.Config.Classes {
 		add(fastFailures(c.Name, r.Metrics))
 	}
+	return notes
+}
+
+// notes returns what a reader of a run's numbers should know that lowers no verdict. r must
+// have its figures. It returns nil without any.
+func (t *Tally) notes(r *run.Result) []string {
+	notes := basis(r)
+	add := func(s string) { notes = append(notes, s) }
 	for _, s := range t.hosts.notes() {
 		add(s)
 	}

@@ -45,6 +45,7 @@ func noAnswer(r *run.Result) (notes []string) {
 
 // outages finds the times in which a target that had answered before did not answer.
 type outages struct {
+	drain   bool               // no operations begin any more: that only slow ones are left is no outage
 	clients map[string]*outage // by the title of the histogram of their operations; added at the first answer
 }
 
@@ -74,7 +75,7 @@ func (o *outages) add(i run.Interval) {
 			continue
 		}
 		for _, lost := range run.LostTitles(title) {
-			if n := i.Metrics[lost].Count; n != nil && *n > 0 && !c.open {
+			if n := i.Metrics[lost].Count; n != nil && *n > 0 && !c.open && !o.drain {
 				c.open, c.from = true, i.From
 			}
 		}

@@ -24,21 +24,25 @@ func TestOutages(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		answered, lost []int64
+		drain          int // the number of intervals after the load
 		want           []string
 	}{
-		"none":                    {[]int64{9, 9, 9}, []int64{0, 0, 0}, nil},
-		"some failures":           {[]int64{9, 1, 9}, []int64{0, 8, 0}, nil},
-		"never there":             {[]int64{0, 0, 0}, []int64{9, 9, 9}, nil},
-		"pauses are none":         {[]int64{9, 0, 0, 9}, []int64{0, 0, 0, 0}, nil},
-		"down at the end":         {[]int64{9, 9, 0, 0}, []int64{0, 4, 9, 9}, []string{"the target went down: from 2.00 s on nothing of home was answered (refused)"}},
-		"the longer of two":       {[]int64{9, 0, 9, 0, 0, 9}, []int64{0, 9, 0, 9, 9, 0}, []string{"the target was down from 3.00 s to 5.00 s: nothing of home was answered (refused)"}},
-		"a pause belongs to it":   {[]int64{9, 0, 0, 9}, []int64{0, 9, 0, 0}, []string{"the target was down from 1.00 s to 3.00 s: nothing of home was answered (refused)"}},
-		"down, up, and down":      {[]int64{9, 0, 9, 0}, []int64{0, 9, 0, 9}, []string{"the target went down: from 3.00 s on nothing of home was answered (refused)"}},
-		"its begin is no outage":  {[]int64{0, 0, 9}, []int64{9, 9, 0}, nil},
+		"none":                    {[]int64{9, 9, 9}, []int64{0, 0, 0}, 0, nil},
+		"some failures":           {[]int64{9, 1, 9}, []int64{0, 8, 0}, 0, nil},
+		"never there":             {[]int64{0, 0, 0}, []int64{9, 9, 9}, 0, nil},
+		"pauses are none":         {[]int64{9, 0, 0, 9}, []int64{0, 0, 0, 0}, 0, nil},
+		"down at the end":         {[]int64{9, 9, 0, 0}, []int64{0, 4, 9, 9}, 0, []string{"the target went down: from 2.00 s on nothing of home was answered (refused)"}},
+		"the longer of two":       {[]int64{9, 0, 9, 0, 0, 9}, []int64{0, 9, 0, 9, 9, 0}, 0, []string{"the target was down from 3.00 s to 5.00 s: nothing of home was answered (refused)"}},
+		"a pause belongs to it":   {[]int64{9, 0, 0, 9}, []int64{0, 9, 0, 0}, 0, []string{"the target was down from 1.00 s to 3.00 s: nothing of home was answered (refused)"}},
+		"down, up, and down":      {[]int64{9, 0, 9, 0}, []int64{0, 9, 0, 9}, 0, []string{"the target went down: from 3.00 s on nothing of home was answered (refused)"}},
+		"its begin is no outage":  {[]int64{0, 0, 9}, []int64{9, 9, 0}, 0, nil},
+		"slow ones are left":      {[]int64{9, 9, 0, 0}, []int64{1, 1, 3, 3}, 2, nil},
+		"down before the drain":   {[]int64{9, 9, 0, 0}, []int64{0, 0, 9, 9}, 1, []string{"the target went down: from 2.00 s on nothing of home was answered (refused)"}},
 		"a run without intervals": {},
 	} {
 		var o outages
 		for i := range tt.answered {
+			o.drain = i >= len(tt.answered)-tt.drain
 			o.add(second(float64(i), tt.answered[i], tt.lost[i]))
 		}
 		r := &run.Result{Metrics: []run.Metric{{Title: "home.latency"}, {Title: "home.http_ok"}}, Errors: []run.Failure{{Source: "vu.x", Class: "iteration"}, {Source: "home", Class: "refused"}}}

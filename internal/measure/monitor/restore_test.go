@@ -1,12 +1,65 @@
 package monitor
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
+
+// A result that is completed by late batches has the verdict, reasons and notes of what is
+// there then, also if the tally was restored meanwhile.
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	for _, restored := range []bool{false, true} {
+		o := Options{Interval: time.Second}
+		tally := New(o)
+		tally.Executor(Host{ID: "a", Name: "a"}, 0)
+		add := func(seq int) {
+			b := &wire.Batch{Seq: uint64(seq), FromNs: int64(seq-1) * 1e9, ToNs: int64(seq) * 1e9, Counters: []*wire.Counter{{Add: 2}}}
+			if seq == 1 {
+				b.GoUnixNs = 1
+				b.Declared = []*wire.Metric{{Title: "vu.ask.iterations", Type: "counter"}}
+			}
+			if seq == 5 {
+				b.Final = &wire.Final{Counters: []*wire.Counter{{Add: 10}}, LoadNs: 5e9}
+			}
+			if err := tally.Add(0, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add(1)
+		add(2)
+		tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: "the master ended"})
+		tally.Reason(run.Reason{Signal: "memory", Level: run.Red, Text: "full"})
+		r := &run.Result{Notes: []string{"given"}, Config: run.Config{Interval: 1}}
+		tally.Finish(r)
+		const short = "the run was shorter than three intervals: its series and its verdict rest on little"
+		if r.Verdict != run.Invalid || r.Complete || !slices.Equal(r.Notes, []string{"given", short}) {
+			t.Fatalf("before: verdict %s, complete %v, notes %q", r.Verdict, r.Complete, r.Notes)
+		}
+		if restored {
+			m, err := merge.Restore(time.Second, tally.Merger.State(), [][]byte{tally.Merger.SourceState(0)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tally = Restore(o, m, []Host{{ID: "a", Name: "a"}})
+		}
+		for seq := 3; seq <= 5; seq++ {
+			add(seq)
+			tally.Update(r)
+			if (r.Verdict == run.Invalid) != (seq < 5) {
+				t.Errorf("restored %v, batch %d: verdict %s, reasons %+v", restored, seq, r.Verdict, r.Reasons)
+			}
+		}
+		if r.Verdict != run.Suspect || !r.Complete || len(r.Reasons) != 2 || r.Reasons[0].Text != "the master ended" || r.Seconds != 5 || !slices.Equal(r.Notes, []string{"given"}) {
+			t.Errorf("restored %v: verdict %s, complete %v, %v s, reasons %+v, notes %q", restored, r.Verdict, r.Complete, r.Seconds, r.Reasons, r.Notes)
+		}
+	}
+}
 
 // A restored tally accepts the next batches of all executors: of two on one host, and of
 // one that began late.

@@ -2,9 +2,11 @@ package monitor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
@@ -32,7 +34,10 @@ type Tally struct {
 	outages outages
 	aborted string
 	reasons []run.Reason
-	weights map[string]float64
+	users   map[string]map[string]int64
+
+	finished bool     // a result was finished, or updated
+	own      []string // the notes that this tally added to it
 }
 
 // New returns the tally of a run; the caller adds its executors with Executor.
@@ -77,15 +82,19 @@ func (t *Tally) Thresholds(all []threshold.Threshold) {
 	}
 }
 
-// LoadOver declares that no new iterations begin from here on.
-func (t *Tally) LoadOver() { t.judge.LoadOver() }
+// LoadOver declares that no new iterations begin from here on. Call it before the batches that
+// come after that are added.
+func (t *Tally) LoadOver() {
+	t.judge.LoadOver()
+	t.outages.drain = true
+}
 
 // Aborted returns the threshold that ended the load, or "".
 func (t *Tally) Aborted() string { return t.aborted }
 
-// Weights sets the hosts' shares of the load, by id, relative to each other; nil if they are
-// equal.
-func (t *Tally) Weights(weights map[string]float64) { t.weights = weights }
+// Users sets how many users of each class each host has, by class and the host's id; nil if
+// that is not known, and then hosts are not compared.
+func (t *Tally) Users(users map[string]map[string]int64) { t.users = users }
 
 // Reason lowers the verdict for a reason found elsewhere, as the loss of a host.
 func (t *Tally) Reason(r run.Reason) { t.reasons = append(t.reasons, r) }
@@ -153,15 +162,52 @@ func (t *Tally) judgeInterval(c merge.Counts) {
 // caller must call it only once. Without a batch there are no results of thresholds;
 // without load, or with Options.Once, no verdict.
 func (t *Tally) Finish(r *run.Result) {
+	given := r.Notes
 	t.Summarize(r)
 	t.Intervals(true) // those that a dead executor left incomplete
 	if t.judged && t.Merger.End() > 0 {
 		r.Thresholds = t.judge.Finish(t.Merger.Measured())
 	}
+	t.conclude(r)
+	t.own, t.finished = except(r.Notes, given), true
+}
+
+// conclude adds the notes to a result that has its figures, and sets the verdict.
+func (t *Tally) conclude(r *run.Result) {
 	r.Notes = append(append(noAnswer(r), t.outages.notes(r)...), r.Notes...)
 	if !t.options.Once {
 		t.setVerdict(r)
 	}
+}
+
+// Update brings a result up to date that this tally, or one before Restore, has finished, and
+// to which more was added since: its figures, verdict, reasons and notes. State, Cause and
+// Thresholds stay. It replaces slices of r and does not change them.
+func (t *Tally) Update(r *run.Result) {
+	if !t.finished {
+		t.own, t.finished = ofFigures(r), true
+		for _, x := range r.Reasons {
+			if x.Signal != health.Totals && x.Signal != unevenSignal { // these are found again
+				t.Reason(x)
+			}
+		}
+	}
+	given := except(r.Notes, t.own)
+	r.Notes = nil
+	t.Summarize(r)
+	t.conclude(r)
+	t.own = except(r.Notes, given)
+	r.Notes = append(given, t.own...)
+}
+
+// except returns the notes of all that are not in others, in a new slice.
+func except(all, others []string) (rest []string) {
+	for _, s := range all {
+		if !slices.Contains(others, s) {
+			rest = append(rest, s)
+		}
+	}
+	return rest
 }
 
 // Summarize sets a result's figures from what was merged, Missing and Complete. Start is

@@ -104,18 +104,20 @@ func TestBatchesAfterTheFinal(t *testing.T) {
 	}
 }
 
-// Hosts with the same share of an open load do the same work, according to their weights.
+// Hosts with the same share of an open load do the same work, according to their users.
 func TestUnevenHosts(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		weights map[string]float64
-		want    bool
+		users map[string]map[string]int64
+		want  bool
 	}{
-		"even weights": {nil, true},
-		"as it is":     {map[string]float64{"web-1": 1, "web-2": 2}, false},
+		"not known":   {nil, false},
+		"even users":  {map[string]map[string]int64{"a": {"web-1": 1, "web-2": 1}}, true},
+		"as it is":    {map[string]map[string]int64{"a": {"web-1": 1, "web-2": 2}}, false},
+		"one has all": {map[string]map[string]int64{"a": {"web-2": 2}}, false},
 	} {
 		x := New(Options{Interval: time.Second})
-		x.Weights(tt.weights)
+		x.Users(tt.users)
 		x.Executor(Host{ID: "web-1", Name: "web-1"}, 0)
 		x.Executor(Host{ID: "web-2", Name: "web-2"}, 0)
 		var one, two feed
@@ -190,12 +192,12 @@ func TestReasonsAndLostHosts(t *testing.T) {
 	}
 }
 
-// Hosts of the same name are judged apart, each by its own weight.
+// Hosts of the same name are judged apart, each by its own users.
 func TestHostsOfTheSameName(t *testing.T) {
 	t.Parallel()
-	for _, weights := range []map[string]float64{{"a1": 1, "a2": 2, "a3": 3}, {"a1": 1, "a2": 1, "a3": 1}} {
+	for _, users := range []map[string]int64{{"a1": 1, "a2": 2, "a3": 3}, {"a1": 1, "a2": 1, "a3": 1}} {
 		x := New(Options{Interval: time.Second})
-		x.Weights(weights)
+		x.Users(map[string]map[string]int64{"a": users})
 		for _, h := range []Host{{"a1", "web"}, {"a2", "web"}, {"a3", "other"}} {
 			x.Executor(h, 0)
 		}
@@ -207,9 +209,9 @@ func TestHostsOfTheSameName(t *testing.T) {
 		}
 		r := result()
 		x.Finish(r)
-		even := weights["a2"] == 2
+		even := users["a2"] == 2
 		if uneven := len(r.Reasons) > 0 && r.Reasons[0].Signal == "uneven"; uneven == even {
-			t.Errorf("weights %v: %s for %+v", weights, r.Verdict, r.Reasons)
+			t.Errorf("users %v: %s for %+v", users, r.Verdict, r.Reasons)
 		}
 	}
 }

@@ -18,24 +18,27 @@ func (t *Tally) setVerdict(r *run.Result) {
 	}
 	// What is missing of lost hosts is known: the others' numbers are right.
 	lost := t.Merger.MissingOfLost()
-	if len(lost) == len(r.Missing) && t.Merger.Executors() > 1 {
-		t.addLost(lost)
-	} else {
+	reasons := slices.Clone(t.reasons)
+	switch {
+	case len(lost) != len(r.Missing) || t.Merger.Executors() == 1:
 		lost = nil
+	case len(lost) > 0:
+		reasons = append(reasons, run.Reason{Signal: health.Totals, Level: run.Amber, Text: "not all that lost executors counted is in the totals: " + strings.Join(lost, "; "), Windows: 1,
+			Advice: "the totals are those of all others, and of these up to then"})
 	}
 	v := t.hosts.verdict(r.Missing[len(lost):])
 	r.Verdict, r.Reasons = v.Word, nil
 	for _, x := range v.Reasons {
 		r.Reasons = append(r.Reasons, run.Reason{Signal: x.Signal, Level: x.Level, Text: x.Text, Advice: x.Advice, Windows: x.Windows, Worst: x.Worst.Seconds()})
 	}
-	reasons, uneven := t.reasons, t.hosts.uneven(t.weights)
+	uneven := t.hosts.uneven(t.users)
 	if open := slices.ContainsFunc(r.Config.Classes, func(c run.Class) bool { return !c.Closed }); open && uneven != "" {
-		reasons = append(reasons, run.Reason{Signal: "uneven", Level: run.Amber, Text: uneven, Advice: "look at what slows that host down, or set each host's share with --weight"})
+		reasons = append(reasons, run.Reason{Signal: unevenSignal, Level: run.Amber, Text: uneven, Advice: "look at what slows that host down, or set each host's share with --weight"})
 		uneven = ""
 	}
 	for _, x := range reasons {
 		r.Reasons = append(r.Reasons, x)
-		if x.Level == run.Red {
+		if x.Level == run.Red && !health.OfHost(x.Signal) {
 			r.Verdict = run.Invalid
 		} else if r.Verdict == run.Valid {
 			r.Verdict = run.Suspect
@@ -47,12 +50,5 @@ func (t *Tally) setVerdict(r *run.Result) {
 	}
 }
 
-// addLost adds the reason why some of what lost executors counted is missing, if anything
-// is.
-func (t *Tally) addLost(missing []string) {
-	if len(missing) == 0 {
-		return
-	}
-	t.Reason(run.Reason{Signal: health.Totals, Level: run.Amber, Text: "not all that lost executors counted is in the totals: " + strings.Join(missing, "; "), Windows: 1,
-		Advice: "the totals are those of all others, and of these up to then"})
-}
+// unevenSignal is the signal of a reason that one host did more of the load than another.
+const unevenSignal = "uneven"

@@ -21,3 +21,7 @@ const PhaseOver = "over"
 
 // WithAgent is the Ended.how of an executor that ended with its agent's previous process.
 const WithAgent = "ended with its agent"
+
+// BySignal is the Ended.how of an executor whose load a signal from elsewhere has ended. It
+// sent its last batch then.
+const BySignal = "ended its load by a signal"

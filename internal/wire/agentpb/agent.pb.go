@@ -1868,7 +1868,7 @@ func (x *Log) GetDropped() int64 {
 // Ended reports how an executor process ended.
 type Ended struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Error         string                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`   // empty if it sent its last batch
+	Error         string                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`   // empty if it sent its last batch, unless a signal from elsewhere ended its load
 	How           string                 `protobuf:"bytes,2,opt,name=how,proto3" json:"how,omitempty"`       // "was killed by signal 9 (killed)"
 	Cause         string                 `protobuf:"bytes,3,opt,name=cause,proto3" json:"cause,omitempty"`   // exit, signal, oom, lease, cancelled, stuck, scenario, space
 	Output        []byte                 `protobuf:"bytes,4,opt,name=output,proto3" json:"output,omitempty"` // the end of what it printed
