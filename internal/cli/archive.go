@@ -12,7 +12,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/local/history"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/run/system"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // exportCommand returns gobench export; export runs it.
@@ -73,7 +73,7 @@ func (a *app) export(ctx context.Context, at masterFlags, name, out string) erro
 	if out == "" {
 		out = id + ".tar.zst"
 	}
-	err := system.Replace(out, func(to io.Writer) error {
+	err := report.WriteFile(out, func(to io.Writer) error {
 		w := bufio.NewWriter(to)
 		return errors.Join(write(w), w.Flush())
 	})

@@ -3,10 +3,8 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/show/lines"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // submitCommand returns gobench submit, which queues a run (submit) or with --follow
@@ -257,7 +256,7 @@ go tool trace). KIND is cpu, heap, mutex, block or trace.`,
 
 // profile takes the profile p of a run of a master, waits for it, writes it to the file out
 // and prints the path; an empty out stands for RUN-KIND.pprof or RUN.trace in the working
-// directory. It writes to out.part first, so that on an error an existing file is as before.
+// directory. On an error an existing regular file is as before.
 func (a *app) profile(ctx context.Context, at masterFlags, part, out string, p types.Profile) error {
 	c, err := a.client(at)
 	if err != nil {
@@ -279,16 +278,12 @@ func (a *app) profile(ctx context.Context, at masterFlags, part, out string, p t
 		return refusal(err)
 	}
 	defer in.Close()
-	f, err := os.Create(out + ".part")
+	err = report.WriteFile(out, func(w io.Writer) error {
+		_, err := io.Copy(w, in)
+		return err
+	})
 	if err != nil {
-		return usageError("", "-o: %w", err)
-	}
-	_, err = io.Copy(f, in)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), out)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return fmt.Errorf("-o: %w", err)
 	}
 	fmt.Fprintf(a.stdout, "%s\n", out)
 	return nil

@@ -66,8 +66,8 @@ type Options struct {
 	Controls         *Controls             // change the run; nil: only its context and the socket do
 }
 
-// StorageError is Run's error when the run's folder or its result could not be written.
-// In the second case the returned result is final anyway.
+// StorageError is Run's error when the run's folder, its series or its result could not be
+// written. If the folder could, the returned result is final anyway.
 type StorageError struct {
 	What string
 	Err  error
@@ -109,7 +109,8 @@ type load struct {
 	folder   *history.Folder
 	tally    *monitor.Tally
 	executor *process.Process
-	writing  error // the first failure to write to the folder; the run continues
+	writing  error         // why the last batches are not yet in the folder; the run continues
+	written  time.Duration // end of the last batch in the folder, since the load began
 
 	exchanges, remarks int // that Once has shown
 }
@@ -202,7 +203,8 @@ func (r *load) spec(p Program) process.Spec {
 }
 
 // batch merges and stores what the executor counted. The error is that of merging; one of
-// storing is recorded in r.writing, after which no batch is stored.
+// storing is recorded in r.writing, until a later batch can be stored, and the folder then has
+// all of them.
 func (r *load) batch(b *wire.Batch) error {
 	if r.verbose {
 		r.Log.Info("batch", "number", b.Seq, "from", time.Duration(b.FromNs), "to", time.Duration(b.ToNs), "bytes", proto.Size(b),
@@ -211,8 +213,8 @@ func (r *load) batch(b *wire.Batch) error {
 	if err := r.tally.Add(0, b); err != nil {
 		return err
 	}
-	if r.writing == nil {
-		r.writing = r.folder.Append(0, b)
+	if r.writing = r.folder.Append(0, b); r.writing == nil {
+		r.written = time.Duration(b.ToNs)
 	}
 	return nil
 }
@@ -225,17 +227,18 @@ func failures(b *wire.Batch) (n int64) {
 	return n
 }
 
-// state stores and reports the run's new state. An error of storing is recorded in r.writing.
+// state stores and reports the run's new state. An error of storing is only logged: conclude
+// stores the result again.
 func (r *load) state(s run.State) {
 	r.emit(event.Event{Kind: event.State, State: s, Run: r.result.ID})
 	r.result.State = s
-	if err := r.folder.Put(r.result); r.writing == nil {
-		r.writing = err
+	if err := r.folder.Put(r.result); err != nil {
+		r.Log.Warn("store the state", "error", err)
 	}
 }
 
 // conclude makes the result final, stores it and closes the folder. It returns failed, joined
-// with a *StorageError if the result could not be stored; nil if neither failed.
+// with a *StorageError if the result or some batches could not be stored; nil if neither failed.
 func (r *load) conclude(failed error) error {
 	x := r.result
 	by, cancelled := r.Controls.Ended()
@@ -256,13 +259,17 @@ func (r *load) conclude(failed error) error {
 	if errors.As(failed, &dead) && !x.Start.IsZero() {
 		x.Notes = append(x.Notes, lastOutput(dead)...)
 	}
+	var err error
 	if r.writing != nil {
-		x.Notes = append(x.Notes, fmt.Sprintf("the history of this run is incomplete: %v", r.writing))
+		if r.writing = r.folder.Flush(); r.writing != nil {
+			x.Complete = false
+			x.Missing = append(x.Missing, fmt.Sprintf("the series after %v, as it could not be stored (the totals have all of it): %v", r.written, r.writing))
+			err = &StorageError{"store the series", r.writing}
+		}
 	}
-	err := r.folder.Put(x)
-	if err != nil {
-		x.Notes = append(x.Notes, fmt.Sprintf("the result could not be stored: %v", err))
-		err = &StorageError{"store the result", err}
+	if failed := r.folder.Put(x); failed != nil {
+		x.Notes = append(x.Notes, fmt.Sprintf("the result could not be stored: %v", failed))
+		err = &StorageError{"store the result", failed}
 	}
 	_ = r.folder.Close() // all that counts is written and synced by Put
 	if failed == nil {

@@ -142,6 +142,41 @@ func TestExportOfNoLoad(t *testing.T) {
 	})
 }
 
+// A run whose gobench was killed has no figures in its result: those of its batches are shown.
+func TestImportOfAKilledRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		from, to := newRig(t, "one", "two"), newRig(t)
+		id, archive := exported(t, from)
+		h, killed := history.Open(t.TempDir()), history.Open(t.TempDir())
+		r, err := h.Import(bytes.NewReader(archive), func(history.History, string) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		count, seconds := *r.Metrics[0].Count, r.Seconds
+		r.State, r.Metrics, r.Errors, r.Seconds, r.Verdict, r.Complete = run.Running, []run.Metric{}, []run.Failure{}, 0, "", false
+		f, err := killed.Create(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = h.Batches(id, func(e int, b *wire.Batch) error { return f.Append(e, b) })
+		var out bytes.Buffer
+		if err := errors.Join(err, f.Put(r), f.Close(), killed.Export(id, &out)); err != nil {
+			t.Fatal(err)
+		}
+		o, err := to.Import(context.Background(), bytes.NewReader(out.Bytes()), "somebody")
+		if err != nil || o.State != run.Failed {
+			t.Fatalf("imported as %+v, %v", o, err)
+		}
+		got, err := to.Result(context.Background(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Metrics) == 0 || *got.Metrics[0].Count != count || got.Seconds != seconds || got.Complete || !o.Ended.After(o.Started) {
+			t.Errorf("the run ended at %v and its result is %+v; want %d in %v s", o.Ended, got, count, seconds)
+		}
+	})
+}
+
 // B5: an archive that does not add up is refused, and nothing of it is stored.
 func TestImportRefuses(t *testing.T) {
 	bubble(t, func(t *testing.T) {

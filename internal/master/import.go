@@ -16,7 +16,8 @@ import (
 )
 
 // Import stores the run of an archive that Export or a local history wrote, with its final
-// state and a new owner, and returns it. The run belongs to no application. The error is
+// state and a new owner, and returns it. The figures of a result that has none, as of a
+// killed gobench, are those of its batches. The run belongs to no application. The error is
 // run.ErrArchive if in is no valid archive, and run.ErrConflict if the run exists; after any
 // error nothing is stored. If only the executors' output can't be stored, that is logged.
 // Import does not close in.
@@ -44,6 +45,9 @@ func (m *Master) Import(ctx context.Context, in io.Reader, owner string) (*run.O
 		}
 		return err
 	})
+	if err == nil {
+		r, err = h.LoadFigures(r.ID)
+	}
 	if err != nil {
 		return nil, err
 	}

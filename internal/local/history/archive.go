@@ -62,8 +62,8 @@ func (h History) Export(id string, w io.Writer) error {
 	return errors.Join(t.Close(), z.Close())
 }
 
-// pack adds the file at path to t as ID/NAME, with the size that it has now. If it does not
-// exist, pack does nothing and returns nil.
+// pack adds the file at path to t as ID/NAME, with the size that it has now, or for batches
+// that of the complete ones. If it does not exist, pack does nothing and returns nil.
 func pack(t *tar.Writer, id, path string, when time.Time) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,12 +77,36 @@ func pack(t *tar.Writer, id, path string, when time.Time) error {
 	if err != nil {
 		return err
 	}
-	head := &tar.Header{Typeflag: tar.TypeReg, Name: id + "/" + filepath.Base(path), Size: info.Size(), Mode: 0o600, ModTime: when.Truncate(time.Second)}
+	size := info.Size()
+	if filepath.Base(path) == batchesFile {
+		if size, err = complete(f); err != nil {
+			return err
+		}
+	}
+	head := &tar.Header{Typeflag: tar.TypeReg, Name: id + "/" + filepath.Base(path), Size: size, Mode: 0o600, ModTime: when.Truncate(time.Second)}
 	if err := t.WriteHeader(head); err != nil {
 		return err
 	}
-	_, err = io.Copy(t, io.LimitReader(f, info.Size()))
+	_, err = io.Copy(t, io.LimitReader(f, size))
 	return err
+}
+
+// complete returns the length of the complete records of a file of batches, which may end
+// within one, and seeks back to its start. A damaged record is an error that wraps
+// wire.ErrRecord.
+func complete(f *os.File) (n int64, err error) {
+	in := &counter{in: f}
+	records := bufio.NewReaderSize(in, 64<<10)
+	err = wire.ReadRecordsHead(records)
+	for err == nil {
+		n = in.n - int64(records.Buffered())
+		_, _, err = wire.ReadRecord(records)
+	}
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return n, err
 }
 
 // Import reads an archive that Export wrote and adds its run to the history, if check returns

@@ -73,6 +73,30 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+// A file of batches that ends within a record is exported up to that record.
+func TestExportOfATornFile(t *testing.T) {
+	t.Parallel()
+	from, to := whole(t), Open(t.TempDir())
+	file := filepath.Join(from.Dir(archivedID), batchesFile)
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append(bytes.Clone(want), want[len(wire.RecordsHead):len(want)-7]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := from.Export(archivedID, &b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := to.Import(&b, good); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(to.Dir(archivedID), batchesFile)); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("imported are %q, %v; want %q", got, err, want)
+	}
+}
+
 // entry is a file of a forged archive.
 type entry struct {
 	tar.Header

@@ -24,8 +24,15 @@ type Folder struct {
 	dir     string
 	owner   *os.File // locked until Close
 	batches *os.File
-	Log     *Log // for what the executor prints
+	pending []byte // records that could not be written yet
+	gap     error  // why batches were dropped after pending; nil: all are stored
+	Log     *Log   // for what the executor prints
 }
+
+const (
+	maxPending = 64 << 20 // bytes of records that wait for space on the disk
+	reserved   = 64 << 10 // bytes that are free for the final result on a full disk
+)
 
 // Create creates the folder of run id, which must be valid; only this user can read it. The
 // caller must Close or Discard it. The run can be loaded after the first Put. The error wraps
@@ -63,31 +70,46 @@ func (h History) Create(id string) (_ *Folder, err error) {
 		return nil, err
 	}
 	f.Log = &Log{file: log, left: maxLog}
+	if os.WriteFile(filepath.Join(f.dir, reserveFile), make([]byte, reserved), 0o600) != nil {
+		f.free() // the run has the little that there is
+	}
 	return f, nil
 }
 
 // Dir returns the path of the folder.
 func (f *Folder) Dir() string { return f.dir }
 
-// Append writes a batch of an executor to the folder. It is synced by the Put of a final
-// result. After an error, which may leave a part of a record, Append must not be called again.
+// Append writes a batch of an executor to the folder, and before it those that earlier calls
+// could not write, as on a full disk. It is synced by the Put of a final result. After an
+// error the next Append or Flush tries again; what is more than maxPending then is dropped.
 func (f *Folder) Append(executor int, b *wire.Batch) error {
-	record, err := wire.AppendRecord(nil, executor, b)
-	if err != nil {
-		return err
+	if f.gap == nil && len(f.pending) > maxPending {
+		f.gap = fmt.Errorf("more than %d MiB of batches wait to be written", maxPending>>20)
 	}
-	_, err = f.batches.Write(record)
-	return err
+	if f.gap == nil { // batches after a gap are not valid
+		f.pending, f.gap = wire.AppendRecord(f.pending, executor, b)
+	}
+	return f.Flush()
+}
+
+// Flush writes the batches that Append could not write. It returns an error if some are still
+// not written, which may leave a part of a record, or were dropped.
+func (f *Folder) Flush() error {
+	n, err := f.batches.Write(f.pending)
+	f.pending = f.pending[:copy(f.pending, f.pending[n:])]
+	return errors.Join(err, f.gap)
 }
 
 // Put replaces the stored result by r, atomically, and syncs it; if that is final, also the
-// batches. If it returns an error, the previous result is unchanged. It does not retain r.
+// batches, and the space reserved for it is freed first. If it returns an error, the previous
+// result is unchanged. It does not retain r.
 func (f *Folder) Put(r *run.Result) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
 	if r.State.Final() {
+		f.free()
 		if err := f.batches.Sync(); err != nil {
 			return err
 		}
@@ -95,9 +117,13 @@ func (f *Folder) Put(r *run.Result) error {
 	return system.ReplaceBytes(filepath.Join(f.dir, resultFile), append(b, '\n'))
 }
 
+// free frees the space that Create reserved, if that was possible.
+func (f *Folder) free() { _ = os.Remove(filepath.Join(f.dir, reserveFile)) }
+
 // Close closes the folder and Log. For other processes the run is over from then on: without a
 // final result it is Failed.
 func (f *Folder) Close() error {
+	f.free()
 	return errors.Join(f.batches.Close(), f.Log.Close(), os.Remove(filepath.Join(f.dir, ownerFile)), f.owner.Close())
 }
 

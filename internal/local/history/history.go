@@ -27,7 +27,8 @@ const (
 	resultFile  = "result.json"
 	batchesFile = "batches"
 	logFile     = "executor.log"
-	ownerFile   = "owner" // the pid of the process that runs the run, until it is over; then locked, if that process has it locked
+	reserveFile = "reserve" // space for the final result
+	ownerFile   = "owner"   // the pid of the process that runs the run, until it is over; then locked, if that process has it locked
 
 	locked = "locked"
 )

@@ -171,6 +171,42 @@ func TestBatchesEndWhereTheFileDoes(t *testing.T) {
 	}
 }
 
+// Batches that a full disk did not take are written later, in their order, as far as they are
+// not too many.
+func TestAFullDisk(t *testing.T) {
+	device, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err) // Linux only
+	}
+	defer device.Close()
+	h := Open(t.TempDir())
+	f, r := create(t, h, time.Now())
+	disk := f.batches
+	for seq, full := range []bool{false, true, true, false} {
+		if f.batches = disk; full {
+			f.batches = device
+		}
+		if err := f.Append(0, &wire.Batch{Seq: uint64(seq) + 1}); (err != nil) != full || (len(f.pending) > 0) != full {
+			t.Errorf("batch %d: %v, %d bytes wait", seq+1, err, len(f.pending))
+		}
+	}
+	var got []uint64
+	if err := h.Batches(r.ID, func(_ int, b *wire.Batch) error { got = append(got, b.Seq); return nil }); err != nil || !slices.Equal(got, []uint64{1, 2, 3, 4}) {
+		t.Errorf("the batches %v are stored, %v", got, err)
+	}
+	f.batches, f.pending = device, make([]byte, maxPending+1)
+	if err := f.Append(0, &wire.Batch{Seq: 5}); err == nil || len(f.pending) != maxPending+1 {
+		t.Errorf("one too many: %v, %d bytes wait", err, len(f.pending))
+	}
+	f.batches = disk
+	if err := f.Flush(); err == nil || len(f.pending) > 0 {
+		t.Errorf("that a batch was dropped is forgotten: %v, %d bytes wait", err, len(f.pending))
+	}
+	if err := f.Discard(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFind(t *testing.T) {
 	h := Open(t.TempDir())
 	if _, err := h.Find("last"); !errors.Is(err, run.ErrNotFound) {

@@ -71,7 +71,7 @@ func openOutput(name string, stdout io.Writer) (*output, error) {
 		o.w = stdout
 		return o, nil
 	}
-	err := o.open()
+	err := o.open(0o666)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, run.Usage("make the folder first", "-o %s: the folder does not exist", name)
 	}
@@ -82,15 +82,14 @@ func openOutput(name string, stdout io.Writer) (*output, error) {
 }
 
 // open sets o.file to the file to write: a temporary one beside o.place, with the
-// permissions of an existing file, or the named one if that is not a regular file, as a
-// pipe; o.place is then empty. Opening a pipe waits for its reader. The error wraps
+// permissions of an existing file, else mode (before umask), or the named one if that is not
+// a regular file, as a pipe; o.place is then empty. Opening a pipe waits for its reader. The error wraps
 // fs.ErrNotExist if the folder is missing.
-func (o *output) open() error {
+func (o *output) open(mode fs.FileMode) error {
 	var err error
 	if o.place, err = placeOf(o.name); err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o666) // before umask
 	file, err := os.OpenFile(o.place, os.O_WRONLY, 0)
 	switch {
 	case err == nil:
@@ -120,11 +119,33 @@ func placeOf(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if real, err := filepath.EvalSymlinks(full); err == nil {
+	real, err := filepath.EvalSymlinks(full)
+	if err == nil {
 		return real, nil
+	}
+	if link, failed := os.Readlink(full); failed == nil && errors.Is(err, fs.ErrNotExist) {
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(full), link)
+		}
+		return placeOf(link)
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(full))
 	return filepath.Join(dir, filepath.Base(full)), err
+}
+
+// WriteFile writes the file name as an -o does: a regular file is replaced when write has
+// returned nil, and is as before otherwise; a new one has mode 0600, for its user only. A
+// symbolic link is followed; what is not a regular file, as a pipe, is written directly.
+func WriteFile(name string, write func(io.Writer) error) error {
+	o := &output{name: name}
+	if err := o.open(0o600); err != nil {
+		return err
+	}
+	err := write(o.file)
+	if o.place != "" {
+		err = errors.Join(err, o.file.Sync())
+	}
+	return o.finish(err)
 }
 
 // Write writes all of them and closes the files, and returns all errors, joined. If one fails,
@@ -146,8 +167,13 @@ func (o *output) write(r *run.Result, each Intervals) error {
 	if o.w != nil {
 		return o.format.Write(o.w, r, each)
 	}
+	return o.finish(o.format.Write(o.file, r, each))
+}
+
+// finish closes the file, which was written with the error err, and renames a temporary one
+// to o.place, or removes it after an error.
+func (o *output) finish(err error) error {
 	part := o.file.Name()
-	err := o.format.Write(o.file, r, each)
 	err = errors.Join(err, o.file.Close())
 	o.file = nil
 	if o.place == "" {
