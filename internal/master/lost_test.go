@@ -246,6 +246,7 @@ func TestMasterRestart(t *testing.T) {
 		for _, name := range []string{"one", "two"} { // that no master takes
 			r.of(name).batch(20, 2, time.Millisecond)
 			r.of(name).change(func(a *fakeAgent) { a.stuck = true })
+			r.of(name).finishes() // the run that waits, which may begin as soon as the agents are ready
 		}
 		r.begin()
 		o, err := r.Run(context.Background(), id)
@@ -275,7 +276,6 @@ func TestMasterRestart(t *testing.T) {
 		}
 		for _, name := range []string{"one", "two"} {
 			r.of(name).change(func(a *fakeAgent) { a.stuck = false })
-			r.of(name).finishes()
 		}
 		if x := r.result(next); x.State != run.Finished || count(x, "home.http_ok") != 20 {
 			t.Errorf("the run that waited is %s (%s), counts %d", x.State, x.Cause, count(x, "home.http_ok"))
