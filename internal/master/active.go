@@ -164,7 +164,7 @@ func gracefulOf(o *run.Options) time.Duration {
 }
 
 // to changes the run's state in the store, by retry, in a.order and in a.result. After an error
-// all are unchanged; see move.
+// a.order and a.result are unchanged; the store may have the new state (see Store).
 func (a *active) to(ctx context.Context, s run.State, cause, by string) error {
 	tried := false
 	return a.m.retry(ctx, "store a run's state", func() error {

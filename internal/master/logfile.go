@@ -3,6 +3,7 @@ package master
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
@@ -84,7 +85,7 @@ func readShifts(path string) (all []shift, err error) {
 	}
 	for line := range bytes.Lines(b) {
 		var s shift
-		if _, err := fmt.Sscanf(string(line), "%d %d\n", &s.from, &s.by); err == nil { // otherwise an incomplete write
+		if _, err := fmt.Sscanf(string(line), "%d %d\n", &s.from, &s.by); err == nil && line[len(line)-1] == '\n' { // otherwise an incomplete write
 			all = append(all, s)
 		}
 	}
@@ -94,11 +95,25 @@ func readShifts(path string) (all []shift, err error) {
 // addShift appends a shift to the file at path, which it creates if it does not exist. After
 // an error an incomplete line may be left.
 func addShift(path string, s shift) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = fmt.Fprintf(f, "%d %d\n", s.from, s.by)
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	last := []byte{'\n'}
+	if end > 0 {
+		if _, err := f.ReadAt(last, end-1); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("%d %d\n", s.from, s.by)
+	if last[0] != '\n' { // after an incomplete write, whose line must not become a whole one
+		text = "x\n" + text
+	}
+	_, err = f.WriteString(text)
 	return err
 }

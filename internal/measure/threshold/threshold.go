@@ -17,7 +17,7 @@ import (
 	"unicode"
 )
 
-// Threshold is one condition, returned by [Parse]. Equal conditions are equal values.
+// Threshold is one condition, returned by [ParseFor]. Equal conditions are equal values.
 type Threshold struct {
 	Metric string // title; of a check, its name
 	Check  bool   // of a check: the share that passed
