@@ -33,22 +33,7 @@ func TestHTTP2Redirects(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if tt.want == "" {
-						if got.Status != tt.status || got.Redirects != 0 || got.URL != r.URL {
-							t.Errorf("%d of %s after %d redirects", got.Status, got.URL, got.Redirects)
-						}
-						continue
-					}
-					method, body, _ := strings.Cut(tt.want, " ")
-					kind := `type="text/x"`
-					if method != tt.method {
-						kind = `type=""`
-					}
-					said := string(got.Body)
-					if got.Status != 200 || got.Redirects != 1 || got.URL != url+"/to?x" ||
-						!strings.HasPrefix(said, method+" /to?x ") || !strings.HasSuffix(said, " body="+body) || !strings.Contains(said, kind) {
-						t.Errorf("%d: the server got %s, want %s", got.Status, said, tt.want)
-					}
+					wantFollowed(t, got, r, tt.status, url+"/to?x", tt.want)
 				}
 				want, reused := counts{"http_ok": 3, "latency": 3, "redirects": 3}, int64(5)
 				if tt.want == "" {

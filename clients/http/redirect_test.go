@@ -61,27 +61,7 @@ func TestRedirectMethods(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if tt.want == "" {
-						if got.Status != tt.status || got.Redirects != 0 || got.URL != r.URL {
-							t.Errorf("%d of %s after %d redirects", got.Status, got.URL, got.Redirects)
-						}
-						continue
-					}
-					if got.Status != 200 || got.Redirects != 1 || got.URL != srv.URL+"/to?x" {
-						t.Errorf("%d of %s after %d redirects", got.Status, got.URL, got.Redirects)
-					}
-					method, body, _ := strings.Cut(tt.want, " ")
-					if method == "HEAD" {
-						continue
-					}
-					said := string(got.Body)
-					kind := `type="text/x"`
-					if method != tt.method { // without the body, its headers are removed too
-						kind = `type=""`
-					}
-					if !strings.HasPrefix(said, method+" /to?x ") || !strings.HasSuffix(said, " body="+body) || !strings.Contains(said, kind) {
-						t.Errorf("the server got %s, want %s", said, tt.want)
-					}
+					wantFollowed(t, got, r, tt.status, srv.URL+"/to?x", tt.want)
 				}
 				want := counts{"http_ok": 3, "latency": 3, "redirects": 3}
 				if tt.want == "" {
@@ -93,6 +73,33 @@ func TestRedirectMethods(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// wantFollowed compares the answer to a call whose first answer has the given status with what
+// is wanted: the redirect itself, if want is empty, else the answer of end, which describes the
+// request as the server got it, want being its method and, if it has one, its body.
+func wantFollowed(t *testing.T, got Response, r Request, status int, end, want string) {
+	t.Helper()
+	if want == "" {
+		if got.Status != status || got.Redirects != 0 || got.URL != r.URL {
+			t.Errorf("%d of %s after %d redirects", got.Status, got.URL, got.Redirects)
+		}
+		return
+	}
+	if got.Status != 200 || got.Redirects != 1 || got.URL != end {
+		t.Errorf("%d of %s after %d redirects", got.Status, got.URL, got.Redirects)
+	}
+	method, body, _ := strings.Cut(want, " ")
+	if method == "HEAD" {
+		return
+	}
+	said, kind := string(got.Body), `type="text/x"`
+	if method != r.Method { // without the body, its headers are removed too
+		kind = `type=""`
+	}
+	if !strings.HasPrefix(said, method+" /to?x ") || !strings.HasSuffix(said, " body="+body) || !strings.Contains(said, kind) {
+		t.Errorf("%d: the server got %s, want %s", status, said, want)
 	}
 }
 
