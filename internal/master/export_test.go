@@ -110,7 +110,7 @@ func TestExportAndImport(t *testing.T) {
 			if err := h.Batches(id, func(e int, b *wire.Batch) error { return m.Add(e, b) }); err != nil {
 				t.Fatalf("%s archive: %v", name, err)
 			}
-			if !r.Complete || len(r.Metrics) != 3 || len(m.Missing()) > 0 {
+			if !r.Complete || len(r.Metrics) != 4 || len(m.Missing()) > 0 {
 				t.Errorf("%s archive: complete %v with %d metrics, missing %q", name, r.Complete, len(r.Metrics), m.Missing())
 			}
 			if err := m.Agrees(r); err != nil {

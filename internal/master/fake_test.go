@@ -307,12 +307,12 @@ func (e *fakeExecutor) next(ok, fail int64, latency time.Duration) *wire.Batch {
 	b := &wire.Batch{Seq: e.seq + 1, FromNs: int64(e.to), ToNs: int64(e.to + time.Second)}
 	if e.seq == 0 {
 		b.GoUnixNs = time.Now().UnixNano()
-		for _, m := range []struct{ title, kind, unit string }{{"home.http_ok", "counter", "N"}, {"home.http_other_fail", "counter", "N"}, {"home.latency", "histogram", "ns"}} {
+		for _, m := range []struct{ title, kind, unit string }{{"home.http_ok", "counter", "N"}, {"home.http_other_fail", "counter", "N"}, {"home.latency", "histogram", "ns"}, {"home.error.timeout", "counter", "N"}} {
 			b.Declared = append(b.Declared, &wire.Metric{Title: m.title, Type: m.kind, Group: "home", Graph: m.title, Unit: m.unit})
 		}
 	}
 	e.seq, e.to, e.ok, e.fail, e.latency = e.seq+1, e.to+time.Second, e.ok+ok, e.fail+fail, e.latency+ok+fail
-	b.Counters = []*wire.Counter{{Metric: 0, Add: ok}, {Metric: 1, Add: fail}}
+	b.Counters = []*wire.Counter{{Metric: 0, Add: ok}, {Metric: 1, Add: fail}, {Metric: 3, Add: fail}}
 	var h hdr.Histogram
 	for range ok + fail {
 		h.Record(int64(latency))
@@ -343,7 +343,7 @@ func (a *fakeAgent) finish() {
 
 // final returns an executor's last message.
 func (e *fakeExecutor) final() *wire.Final {
-	return &wire.Final{Counters: []*wire.Counter{{Metric: 0, Add: e.ok}, {Metric: 1, Add: e.fail}},
+	return &wire.Final{Counters: []*wire.Counter{{Metric: 0, Add: e.ok}, {Metric: 1, Add: e.fail}, {Metric: 3, Add: e.fail}},
 		Histograms: []*wire.Counted{{Metric: 2, Count: uint64(e.latency)}}, LoadNs: int64(e.to)}
 }
 

@@ -45,7 +45,7 @@ func noAnswer(r *run.Result) (notes []string) {
 
 // outages finds the times in which a target that had answered before did not answer.
 type outages struct {
-	drain   bool               // no operations begin any more: that only slow ones are left is no outage
+	drain   bool               // no operations begin any more: that only slow ones are left, and time out, is no outage
 	clients map[string]*outage // by the title of the histogram of their operations; added at the first answer
 }
 
@@ -75,11 +75,23 @@ func (o *outages) add(i run.Interval) {
 			continue
 		}
 		for _, lost := range run.LostTitles(title) {
-			if n := i.Metrics[lost].Count; n != nil && *n > 0 && !c.open && !o.drain {
+			n := count(i, lost)
+			if o.drain {
+				n -= count(i, strings.TrimSuffix(title, ".latency")+".error.timeout")
+			}
+			if n > 0 && !c.open {
 				c.open, c.from = true, i.From
 			}
 		}
 	}
+}
+
+// count returns what a counter gained in an interval, 0 for one that the run does not have.
+func count(i run.Interval, title string) int64 {
+	if n := i.Metrics[title].Count; n != nil {
+		return *n
+	}
+	return 0
 }
 
 // notes describes the outages of a run that has ended: of each client the one that lasts,
