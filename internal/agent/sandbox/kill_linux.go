@@ -21,8 +21,9 @@ const killLimit = 8 * time.Second
 // its own, by its mark. It may be called again.
 func (b *Box) Kill() error {
 	end := time.Now().Add(killLimit)
+	killed := map[int]bool{}
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		left := b.killOnce()
+		left := b.killOnce(killed)
 		if len(left) == 0 {
 			return nil
 		}
@@ -34,8 +35,10 @@ func (b *Box) Kill() error {
 }
 
 // killOnce kills the processes of the box that exist and returns their ids, in which one
-// may appear twice; it is empty if all have ended. It does not wait for their end.
-func (b *Box) killOnce() (left []int) {
+// may appear twice; it is empty if all have ended. It does not wait for their end. killed are
+// those that earlier calls found by their mark, of which one that is ending has no
+// environment any more; killOnce adds to it.
+func (b *Box) killOnce(killed map[int]bool) (left []int) {
 	for _, dir := range b.Cgroups {
 		left = append(left, killCgroup(dir)...)
 	}
@@ -47,8 +50,13 @@ func (b *Box) killOnce() (left []int) {
 		return left
 	}
 	for _, pid := range b.marked() {
-		left = append(left, pid)
+		killed[pid] = true
 		_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
+	}
+	for pid := range killed {
+		if alive(pid) {
+			left = append(left, pid)
+		}
 	}
 	return left
 }

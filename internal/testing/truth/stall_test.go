@@ -33,13 +33,15 @@ func TestStall(t *testing.T) {
 // stop stops nginx for some time, and returns how long it was stopped at least.
 func stop(t *testing.T, nginx *servers.NginxServer, length time.Duration) time.Duration {
 	t.Helper()
-	signal := func(sig syscall.Signal) time.Time {
+	signal := func(sig syscall.Signal) {
 		if err := syscall.Kill(nginx.Pid(), sig); err != nil {
 			t.Fatal(err)
 		}
-		return time.Now()
 	}
-	stopped := signal(syscall.SIGSTOP)
+	signal(syscall.SIGSTOP)
+	stopped := time.Now()
 	time.Sleep(length)
-	return signal(syscall.SIGCONT).Sub(stopped)
+	lasted := time.Since(stopped) // before SIGCONT: this process may be stopped after it
+	signal(syscall.SIGCONT)
+	return lasted
 }
