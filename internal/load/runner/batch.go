@@ -45,7 +45,7 @@ func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.B
 			b.GoUnixNs = began.UnixNano()
 		}
 		if final {
-			b.Final = r.final()
+			b.Final = r.final(began)
 		}
 		if err := send(b); err != nil || final {
 			return err
@@ -90,8 +90,9 @@ func (r *Runner) batch(seq uint64, from, to time.Duration, began time.Time) *wir
 }
 
 // final returns the sums that the counters and histograms of all batches must add up to, which
-// users were interrupted, and how long the load took. It needs the cut of the last batch.
-func (r *Runner) final() *wire.Final {
+// users were interrupted, and how long the load took since began, on the clock of the batches.
+// It needs the cut of the last batch.
+func (r *Runner) final(began time.Time) *wire.Final {
 	f := new(wire.Final)
 	for i, t := range r.registry.Totals() {
 		switch t.Type {
@@ -104,7 +105,10 @@ func (r *Runner) final() *wire.Final {
 	}
 	f.Refused = r.registry.Refused()
 	r.mu.Lock()
-	f.Interrupted, f.LoadNs = r.interrupted, int64(r.drained)
+	f.Interrupted = r.interrupted
+	if !r.drained.IsZero() {
+		f.LoadNs = int64(r.drained.Sub(began))
+	}
 	r.mu.Unlock()
 	return f
 }

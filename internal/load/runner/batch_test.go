@@ -21,6 +21,11 @@ func reported(t *testing.T, length, interval time.Duration) []*wire.Batch {
 
 // reportedBy runs vus and returns the batches.
 func reportedBy(t *testing.T, a alarm, vus scenario.Vus, interval time.Duration) []*wire.Batch {
+	return reportedLate(t, 0, a, vus, interval)
+}
+
+// reportedLate is reportedBy on a host that calls Run some time after the batches' clock began.
+func reportedLate(t *testing.T, late time.Duration, a alarm, vus scenario.Vus, interval time.Duration) []*wire.Batch {
 	classes, err := Check(vus)
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +41,7 @@ func reportedBy(t *testing.T, a alarm, vus scenario.Vus, interval time.Duration)
 	done, began := make(chan struct{}), time.Now()
 	go func() {
 		defer close(done)
+		time.Sleep(late)
 		r.Run(context.WithoutCancel(t.Context()), func() { r.note("stopping") })
 	}()
 	var batches []*wire.Batch
@@ -43,6 +49,17 @@ func reportedBy(t *testing.T, a alarm, vus scenario.Vus, interval time.Duration)
 		t.Fatal(err)
 	}
 	return batches
+}
+
+// The length of the load is on the clock of its batches: a load that ends after the second
+// that a threshold judges has lasted for that second.
+func TestLoadOnTheClockOfBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bs := reportedLate(t, 20*time.Millisecond, plainAlarm{}, steps(scenario.Loop(time.Second)), time.Second)
+		if load := time.Duration(bs[len(bs)-1].Final.LoadNs); load < 1020*time.Millisecond || load > 1040*time.Millisecond {
+			t.Errorf("the load lasted %v, want 1.02 s", load)
+		}
+	})
 }
 
 func TestBatchesFollowEachOtherAndTheLastOneLeaves(t *testing.T) {

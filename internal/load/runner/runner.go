@@ -47,7 +47,7 @@ type Runner struct {
 	mu          sync.Mutex
 	notes       []string            // since the last batch, guarded by mu
 	interrupted []*wire.Interrupted // set when the load is over, guarded by mu
-	drained     time.Duration       // from the beginning of the run to the end of the drain, guarded by mu
+	drained     time.Time           // the end of the drain; zero before it; guarded by mu
 }
 
 // New returns a Runner for a part of vus; classes are those that Check has returned. It
@@ -169,7 +169,7 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 	}
 	r.drain(ctx)
 	r.mu.Lock()
-	r.drained = clock() - zero + time.Duration(r.start.ElapsedNs)
+	r.drained = time.Now()
 	r.mu.Unlock()
 	r.Log(func() string { return fmt.Sprintf("drained after %v", (clock() - zero).Round(time.Millisecond)) })
 	if r.Drained != nil {
