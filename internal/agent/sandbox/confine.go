@@ -156,7 +156,8 @@ func (b *Box) Environ(extra []string) []string {
 }
 
 // Close kills what is left of the box, as Kill does, and deletes it. The error describes
-// what it could not kill, and files that it could not remove; Close may be called again.
+// what it could not kill, and files that it could not remove; Close may be called again, and
+// then leaves alone what another box does with the same user.
 func (b *Box) Close() error {
 	err := b.Kill()
 	b.sweep()
@@ -166,11 +167,12 @@ func (b *Box) Close() error {
 	return err
 }
 
-// remove deletes a box without processes and releases its user, also if its folder can't be
-// deleted: that is the error.
+// remove deletes a box without processes and releases its user, which is then no longer the
+// box's, also if its folder can't be deleted: that is the error.
 func (b *Box) remove() error {
 	removeCgroups(b.Cgroups)
 	err := os.RemoveAll(b.Folder)
+	b.UID = 0
 	b.release()
 	return err
 }

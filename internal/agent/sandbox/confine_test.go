@@ -54,6 +54,13 @@ func box(t *testing.T, o sandbox.Options, role string) (*sandbox.Box, *exec.Cmd,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
+	cmd, out := begin(t, b, role)
+	return b, cmd, out
+}
+
+// begin starts this binary in a role in b, and returns its process and what reads its output.
+func begin(t *testing.T, b *sandbox.Box, role string) (*exec.Cmd, func() string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +98,7 @@ func box(t *testing.T, o sandbox.Options, role string) (*sandbox.Box, *exec.Cmd,
 		s := read()
 		return strings.Contains(s, "here\n") || strings.HasSuffix(s, "}\n") || !alive(cmd.Process.Pid)
 	})
-	return b, cmd, read
+	return cmd, read
 }
 
 func until(t *testing.T, what string, f func() bool) {

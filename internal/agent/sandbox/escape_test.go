@@ -38,6 +38,30 @@ func getAway() {
 	time.Sleep(time.Hour)
 }
 
+// A box that is closed again does not kill the processes of the one that has its user now.
+func TestClosedAgain(t *testing.T) {
+	root(t)
+	t.Parallel()
+	first, _, _ := box(t, sandbox.Options{}, "sleep")
+	user := first.UID
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var second *sandbox.Box
+	until(t, "the user is free", func() (ok bool) { // boxes of other tests may have it
+		var err error
+		if second, err = sandbox.New(sandbox.Options{User: user}); err != nil && !errors.Is(err, sandbox.ErrTaken) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	defer second.Close()
+	cmd, _ := begin(t, second, "sleep")
+	if err := first.Close(); err != nil || !alive(cmd.Process.Pid) {
+		t.Errorf("closed again: %v; the other box's process lives: %v", err, alive(cmd.Process.Pid))
+	}
+}
+
 // F48, I9: nothing gets away, by whatever means this process has, and no file, no group
 // and no folder is left.
 func TestNothingGetsAway(t *testing.T) {
