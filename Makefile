@@ -51,6 +51,7 @@ test-binary:
 	scripts/test-setup.sh
 	scripts/ui.sh deps
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(BIN)/test/gobench .
+	$(GO) run ./internal/testing/fill $(BIN)/test/gobench
 
 soak: ## kill masters and agents SOAK times (200) at random moments, by SEED, from run FROM, and check after each run: hours; figures in soak.jsonl
 	$(GO) test -timeout 4h -v ./internal/testing/cluster -run 'TestSoak|TestMasterBegunAgain' -soak $(SOAK) -soak-seed $(SEED) -soak-from $(FROM) -soak-out $(CURDIR)/soak.jsonl

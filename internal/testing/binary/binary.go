@@ -135,18 +135,3 @@ func InParallel(n int) {
 		_ = flag.Set("test.parallel", strconv.Itoa(n)) // a number is valid
 	}
 }
-
-// CompilerCache returns the path of the directory in which masters of all tests cache what
-// they compile (serve --cache). It stays after the tests, as the go command's own cache
-// does. A master that is run by root compiles as a user who can't see root's home.
-func CompilerCache(tb testing.TB) string {
-	tb.Helper()
-	if os.Geteuid() == 0 {
-		return "/var/cache/gobench-trial"
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return filepath.Join(dir, "gobench-trial")
-}

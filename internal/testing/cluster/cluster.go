@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/binary"
 )
 
 // Cluster is a master and its agents.
@@ -86,7 +87,7 @@ func (c *Cluster) serve(t testing.TB, flags []string) {
 	t.Helper()
 	h := c.Master.Host
 	c.url = "http://" + h.Address + ":8080"
-	args := append([]string{"serve", "--no-agent", "--insecure", "--dir", c.Master.Dir, "--addr", h.Address + ":8080", "--agent-addr", h.Address + ":8081", "--cache", cache(t), timeScale()}, flags...)
+	args := append([]string{"serve", "--no-agent", "--insecure", "--dir", c.Master.Dir, "--addr", h.Address + ":8080", "--agent-addr", h.Address + ":8081", "--cache", binary.CompilerCache(t), timeScale()}, flags...)
 	c.Master.Process = h.Start(t, []string{"GOBENCH_NO_WARM=1"}, args...)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -95,21 +96,6 @@ func (c *Cluster) serve(t testing.TB, flags []string) {
 	})
 	c.http = &http.Client{Timeout: 30 * time.Second}
 	c.Back(t)
-}
-
-// cache returns the path of the folder of the compiler's cache, which all tests and later runs
-// of them share; it does not create it.
-func cache(t testing.TB) string {
-	t.Helper()
-	dir := "/var/cache/gobench-test"
-	if os.Geteuid() != 0 {
-		own, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir = filepath.Join(own, "gobench-test")
-	}
-	return dir
 }
 
 // Login starts a session with the name and password of the admin, which replaces the

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/testing/binary"
 )
 
 // password is the admin's.
@@ -51,7 +53,7 @@ func prepareOnce(t testing.TB) {
 	h := here("prepared")
 	c := &Cluster{Master: &Node{Host: h, Dir: t.TempDir()}, url: "http://" + h.Address + ":8080", http: &http.Client{Timeout: 30 * time.Second}}
 	c.Master.Process = h.Start(t, []string{"GOBENCH_ADMIN_PASSWORD=" + password, "GOBENCH_NO_WARM=1"},
-		"serve", "--no-agent", "--dir", c.Master.Dir, "--addr", h.Address+":8080", "--agent-addr", h.Address+":8081", "--cache", cache(t))
+		"serve", "--no-agent", "--dir", c.Master.Dir, "--addr", h.Address+":8080", "--agent-addr", h.Address+":8081", "--cache", binary.CompilerCache(t))
 	Eventually(t, time.Minute, func() string {
 		if status, _, err := c.try("GET", "/healthz", nil); err != nil || status != http.StatusOK {
 			return fmt.Sprintf("the master does not answer: %d %v", status, err)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,7 +34,6 @@ func TestScripts(t *testing.T) {
 	t.Cleanup(func() { binary.MakeWritable(cache) })
 	goCache, goModCache := repo.GoEnv(t, "GOCACHE"), repo.GoEnv(t, "GOMODCACHE")
 	mastersCache := binary.CompilerCache(t)
-	warm := sync.OnceValue(func() error { return warmMasters(t, mastersCache) })
 	ca := servers.NewCA(t)
 	testscript.Run(t, testscript.Params{
 		Dir: repo.Path(t, "testdata/script"),
@@ -63,7 +61,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "served": served, "answered": answered, "schema": schema, "events": events, "field": field, "eventually": eventually, "asked": asked,
-			"counted": counted, "unique": unique, "same": same, "fill": fill, "sums": sums, "lines": lines, "listens": listens, "ready": ready(warm), "certificate": certificate(ca, t), "mutual": mutual(ca, t), "documented": documented,
+			"counted": counted, "unique": unique, "same": same, "fill": fill, "sums": sums, "lines": lines, "listens": listens, "ready": ready, "certificate": certificate(ca, t), "mutual": mutual(ca, t), "documented": documented,
 			"nats": natsServer(ca), "postgres": postgres, "sql": sql,
 			"unpack": unpack, "restore": restore, "agree": agree,
 		},
