@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 	switch child := os.Getenv("BENCH_CHILD"); child {
 	case "":
 		os.Setenv("GORACE", "atexit_sleep_ms=0") // children end when they are done
-		os.Exit(m.Run())
+		os.Exit(reportSamples(m))
 	case "burn":
 		burn(200*time.Millisecond, 0)
 		grandchild := exec.Command(os.Args[0])
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 			fail(err)
 		}
 		fmt.Println(sleeper.Process.Pid)
-		time.Sleep(3 * sampleEvery) // long enough to be sampled
+		awaitSamples(sleeper.Process.Pid, 1)
 	case "sleep":
 		time.Sleep(time.Minute)
 	case "get 100": // the URL is the last argument
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 		for range 100 {
 			get(url)
 		}
-		time.Sleep(3 * sampleEvery) // long enough to be sampled
+		awaitSamples(os.Getpid(), 2)
 		fmt.Println("100")
 	case "gobench": // run FILE --duration 1s
 		src, err := os.ReadFile(os.Args[2])
@@ -62,6 +63,45 @@ func TestMain(m *testing.M) {
 		get(os.Getenv("TARGET"))
 	default:
 		fail(fmt.Errorf("no child %q", child))
+	}
+}
+
+// samplesEnv names the file to which the tests' process adds the ids of the processes that it
+// has sampled, a line each.
+const samplesEnv = "BENCH_SAMPLES"
+
+// reportSamples runs the tests with such a file, and returns their exit status.
+func reportSamples(m *testing.M) int {
+	f, err := os.CreateTemp("", "samples")
+	if err != nil {
+		fail(err)
+	}
+	defer os.Remove(f.Name())
+	os.Setenv(samplesEnv, f.Name())
+	onSample = func(pids []int) { fmt.Fprintln(f, strings.Trim(fmt.Sprint(pids), "[]")) }
+	return m.Run()
+}
+
+// awaitSamples waits until the tests' process has sampled a process n more times. The sample
+// that is being taken may have looked at it before, so it waits for another one.
+func awaitSamples(pid, n int) {
+	samples := func() (n int) {
+		b, err := os.ReadFile(os.Getenv(samplesEnv))
+		if err != nil {
+			fail(err)
+		}
+		for _, word := range strings.Fields(string(b)) {
+			if word == strconv.Itoa(pid) {
+				n++
+			}
+		}
+		return n
+	}
+	enough := samples() + n + 1
+	for end := time.Now().Add(time.Minute); samples() < enough; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			fail(fmt.Errorf("process %d was not sampled in a minute", pid))
+		}
 	}
 }
 
@@ -94,7 +134,7 @@ func burn(d time.Duration, bytes int) {
 		}
 	}
 	if len(held) > 0 {
-		time.Sleep(2 * sampleEvery) // long enough to be sampled at its size
+		awaitSamples(os.Getpid(), 1) // at its size
 		sink += int(held[0])
 	}
 }

@@ -148,7 +148,14 @@ func (w *treeWatch) sample(withPSS bool) {
 	}
 	w.rss, w.pss = max(w.rss, rss), max(w.pss, pss)
 	w.look()
+	if onSample != nil {
+		onSample(w.pids)
+	}
 }
+
+// onSample, unless nil, is called with the processes of each sample. Tests set it before any
+// is taken.
+var onSample func(pids []int)
 
 // stop ends the sampling, after the root has ended. Processes of the tree that outlive it
 // by more than a second are killed and returned as "NAME (PID)", in any order. Call it
