@@ -84,7 +84,8 @@ func TestRunAndShutdown(t *testing.T) {
 		}
 		response, err := http.Get(link)
 		if err != nil {
-			t.Fatal(err)
+			cancel()
+			t.Fatalf("%v; the server ended with: %v", err, <-ended)
 		}
 		response.Body.Close()
 		end(s, cancel)

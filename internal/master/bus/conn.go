@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +33,7 @@ func connect(address, name string, log *slog.Logger, t Times, more ...nats.Optio
 	c := &conn{log: log, times: t, since: time.Now(), back: make(chan struct{})}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.end()
-	nc, err := nats.Connect(address, append(options(name, log, t, c.setUp, c.setDown), more...)...)
+	nc, err := natsConnect(address, append(options(name, log, t, c.setUp, c.setDown), more...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +42,18 @@ func connect(address, name string, log *slog.Logger, t Times, more ...nats.Optio
 		c.setUp()
 	}
 	return c, nil
+}
+
+// natsConnect is nats.Connect, but tries again, twice at most, if the server's first ping arrived
+// before its answer to the client's, as on a slow host: nats.go refuses that.
+func natsConnect(address string, options ...nats.Option) (nc *nats.Conn, err error) {
+	for range 3 {
+		nc, err = nats.Connect(address, options...)
+		if err == nil || !strings.Contains(err.Error(), "expected 'PONG', got 'PING'") {
+			break
+		}
+	}
+	return nc, err
 }
 
 // setUp records that the connection is up and wakes those in wait. It does nothing if it is up

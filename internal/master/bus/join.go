@@ -66,7 +66,7 @@ func Join(ctx context.Context, token string, o JoinOptions) (Identity, error) {
 		}
 		more = append(more, creds)
 	}
-	nc, err := nats.Connect(addressList(t.Addresses), append(more, secure(t.Pin, t.CA)...)...)
+	nc, err := natsConnect(addressList(t.Addresses), append(more, secure(t.Pin, t.CA)...)...)
 	if err != nil {
 		if errors.Is(err, nats.ErrAuthorization) && t.Pin != [32]byte{} {
 			return Identity{}, fmt.Errorf("join: the master does not know this token, or it has been used or is too old: make another one (%w)", err)

@@ -186,9 +186,10 @@ func element(list []any, part string) any {
 	return nil
 }
 
-// eventually waits until a file has a text: eventually FILE TEXT.
+// eventually waits until a file has a text: eventually FILE TEXT. It waits so long that what
+// works at idle priority gets there on a busy host.
 func eventually(ts *testscript.TestScript, _ bool, args []string) {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		names, _ := filepath.Glob(ts.MkAbs(args[0]))
 		for _, name := range names {
 			if b, err := os.ReadFile(name); err == nil && strings.Contains(string(b), args[1]) {

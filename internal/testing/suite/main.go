@@ -88,6 +88,12 @@ func (s *suite) run(ctx context.Context, race, first, patterns []string) error {
 	}
 	defer os.RemoveAll(dir)
 	began := time.Now()
+	if err := s.compile(ctx, withRace, without); err != nil {
+		return err
+	}
+	if took := time.Since(began).Round(time.Second); took >= 10*time.Second {
+		s.report.write(fmt.Sprintf("compiled in %v what the tests use\n", took))
+	}
 	errs := make([]error, 2)
 	var wg sync.WaitGroup
 	wg.Go(func() { errs[0] = s.test(ctx, dir, true, withRace) })
@@ -126,6 +132,40 @@ func (s *suite) list(ctx context.Context, patterns []string) ([]string, error) {
 		return nil, fmt.Errorf("go list %s: %w", strings.Join(patterns, " "), withStderr(err))
 	}
 	return strings.Fields(string(out)), nil
+}
+
+// compile compiles what the tests of packages import, under the race detector and not, so that
+// no test runs beside a compiler that takes all CPUs: with an empty cache it does for minutes.
+// The error has what the go command printed.
+func (s *suite) compile(ctx context.Context, withRace, without []string) error {
+	for _, mode := range []struct {
+		packages  []string
+		race, cgo string
+	}{{without, "-race=false", "0"}, {withRace, "-race=true", "1"}} {
+		if len(mode.packages) == 0 {
+			continue
+		}
+		run := func(args ...string) ([]byte, error) {
+			cmd := exec.CommandContext(ctx, "go", args...)
+			cmd.Env = append(cmd.Environ(), "CGO_ENABLED="+mode.cgo)
+			out, err := cmd.Output()
+			if err != nil {
+				err = fmt.Errorf("go %s: %w", args[0], withStderr(err))
+			}
+			return out, err
+		}
+		// Libraries, and what they import: tests and programs are left to go test.
+		list := []string{"list", "-deps", "-test", "-tags", s.tags, "-f", `{{if and (not .ForTest) (not .Standard) (ne .Name "main")}}{{.ImportPath}}{{end}}`}
+		libraries, err := run(append(list, mode.packages...)...)
+		if err != nil {
+			return err
+		}
+		build := []string{"build", mode.race, "-trimpath", "-tags", s.tags}
+		if _, err := run(append(build, strings.Fields(string(libraries))...)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // withStderr returns err with what the command wrote to standard error.
