@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -88,7 +89,7 @@ func (s *suite) run(ctx context.Context, race, first, patterns []string) error {
 	}
 	defer os.RemoveAll(dir)
 	began := time.Now()
-	if err := s.compile(ctx, withRace, without); err != nil {
+	if err := errors.Join(s.compile(ctx, false, without), s.compile(ctx, true, withRace)); err != nil {
 		return err
 	}
 	if took := time.Since(began).Round(time.Second); took >= 10*time.Second {
@@ -134,38 +135,29 @@ func (s *suite) list(ctx context.Context, patterns []string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// compile compiles what the tests of packages import, under the race detector and not, so that
-// no test runs beside a compiler that takes all CPUs: with an empty cache it does for minutes.
-// The error has what the go command printed.
-func (s *suite) compile(ctx context.Context, withRace, without []string) error {
-	for _, mode := range []struct {
-		packages  []string
-		race, cgo string
-	}{{without, "-race=false", "0"}, {withRace, "-race=true", "1"}} {
-		if len(mode.packages) == 0 {
-			continue
-		}
-		run := func(args ...string) ([]byte, error) {
-			cmd := exec.CommandContext(ctx, "go", args...)
-			cmd.Env = append(cmd.Environ(), "CGO_ENABLED="+mode.cgo)
-			out, err := cmd.Output()
-			if err != nil {
-				err = fmt.Errorf("go %s: %w", args[0], withStderr(err))
-			}
-			return out, err
-		}
-		// Libraries, and what they import: tests and programs are left to go test.
-		list := []string{"list", "-deps", "-test", "-tags", s.tags, "-f", `{{if and (not .ForTest) (not .Standard) (ne .Name "main")}}{{.ImportPath}}{{end}}`}
-		libraries, err := run(append(list, mode.packages...)...)
-		if err != nil {
-			return err
-		}
-		build := []string{"build", mode.race, "-trimpath", "-tags", s.tags}
-		if _, err := run(append(build, strings.Fields(string(libraries))...)...); err != nil {
-			return err
-		}
+// compile compiles packages with their tests and all that they import, under the race detector
+// or not, so that no test runs beside a compiler that takes all CPUs: with an empty cache it
+// does for minutes. Only linking is left to go test. The error has what the go command printed.
+func (s *suite) compile(ctx context.Context, race bool, packages []string) error {
+	if len(packages) == 0 {
+		return nil
+	}
+	args, cgo := mode(race)
+	args = append([]string{"list", "-export", "-test", "-f", "{{.Export}}", "-tags", s.tags}, args...)
+	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
+	cmd.Env = append(cmd.Environ(), cgo)
+	if _, err := cmd.Output(); err != nil {
+		return fmt.Errorf("compile the tests: %w", withStderr(err))
 	}
 	return nil
+}
+
+// mode returns the flags and the setting of the environment with which tests are built.
+func mode(race bool) (args []string, cgo string) {
+	if race {
+		return []string{"-trimpath", "-race"}, "CGO_ENABLED=1"
+	}
+	return []string{"-trimpath"}, "CGO_ENABLED=0"
 }
 
 // withStderr returns err with what the command wrote to standard error.
@@ -187,13 +179,11 @@ func (s *suite) test(ctx context.Context, dir string, race bool, packages []stri
 	if err != nil {
 		return err
 	}
-	args := []string{"test", "-json", "-trimpath", "-count=1", "-vet=off", "-tags", s.tags, "-timeout", s.timeout.String(),
+	flags, cgo := mode(race)
+	args := []string{"test", "-json", "-count=1", "-vet=off", "-tags", s.tags, "-timeout", s.timeout.String(),
 		"-p", fmt.Sprint(s.parallel), "-exec", self}
-	cgo := "CGO_ENABLED=0"
-	if race {
-		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
+	args = slices.Concat(args, flags, packages)
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
 	cmd.Env = append(cmd.Environ(), cgo, usageFileEnv+"="+dir)
