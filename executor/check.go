@@ -11,6 +11,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
@@ -66,9 +67,9 @@ func caller() string {
 // them with an error, which is that of declare.
 func (r *Recorder) declareCheck(name string) (m checkMeters, err error) {
 	title := "check." + name
-	err = r.declare("Checks", metrics.Graph{Title: title, Unit: "N", Metrics: []metrics.Metric{
-		{Title: title + ".passed", Type: metrics.Counter}, {Title: title + ".failed", Type: metrics.Counter},
-	}}, &m.passed, &m.failed)
+	err = r.declare("Checks", metrics.Graph{Title: title, Unit: "N"}, metrics.Counter,
+		namedMetric{title + ".passed", run.Counts{Role: run.CheckPassed, Of: name}, &m.passed},
+		namedMetric{title + ".failed", run.Counts{Role: run.CheckFailed, Of: name}, &m.failed})
 	return m, err
 }
 
@@ -116,9 +117,11 @@ func Time(ctx context.Context, step string, f func() error) error {
 // them with an error, which is that of declare.
 func (r *Recorder) declareStep(name string) (m stepMeters, err error) {
 	title := "step." + name
-	if err = r.declare("Steps", metrics.Graph{Title: title + " time", Unit: "ns", Metrics: []metrics.Metric{{Title: title + ".time", Type: metrics.Histogram}}}, &m.time); err != nil {
+	if err = r.declare("Steps", metrics.Graph{Title: title + " time", Unit: "ns"}, metrics.Histogram,
+		namedMetric{title + ".time", run.Counts{Role: run.StepTime, Of: name}, &m.time}); err != nil {
 		return m, err
 	}
-	err = r.declare("Steps", metrics.Graph{Title: title, Unit: "N", Metrics: []metrics.Metric{{Title: title + ".failed", Type: metrics.Counter}}}, &m.failed)
+	err = r.declare("Steps", metrics.Graph{Title: title, Unit: "N"}, metrics.Counter,
+		namedMetric{title + ".failed", run.Counts{Role: run.StepFailed, Of: name}, &m.failed})
 	return m, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // named holds the meters of names that are declared on first use. Each use costs one map read,
@@ -58,15 +59,27 @@ func (r *Recorder) names() *registryNames {
 	return v.(*registryNames)
 }
 
-// declare declares a graph of a group and stores the meter of its i-th metric in *meters[i],
-// which must exist. The errors are those of Setup and Find.
-func (r *Recorder) declare(group string, g metrics.Graph, meters ...*meter.Meter) error {
-	if err := r.Setup([]metrics.Group{{Name: group, Graphs: []metrics.Graph{g}}}); err != nil {
+// namedMetric is a metric of a name: its title, what it counts, and where its meter belongs.
+type namedMetric struct {
+	title  string
+	counts run.Counts
+	meter  *meter.Meter
+}
+
+// declare declares a graph, without metrics so far, of a group with some metrics of one type,
+// and stores their meters. The errors are those of Registry.Declare and Find.
+func (r *Recorder) declare(group string, g metrics.Graph, t metrics.Type, all ...namedMetric) error {
+	counts := map[string]run.Counts{}
+	for _, m := range all {
+		g.Metrics = append(g.Metrics, metrics.Metric{Title: m.title, Type: t})
+		counts[m.title] = m.counts
+	}
+	if err := r.Registry.Declare([]metrics.Group{{Name: group, Graphs: []metrics.Graph{g}}}, counts); err != nil {
 		return err
 	}
-	for i, m := range g.Metrics {
+	for _, m := range all {
 		var err error
-		if *meters[i], err = r.Find(m.Title); err != nil {
+		if *m.meter, err = r.Find(m.title); err != nil {
 			return err
 		}
 	}

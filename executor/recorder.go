@@ -2,12 +2,14 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // Recorder records the metrics of one user. [From] returns it from the user's ctx; all users
@@ -120,6 +122,23 @@ type Entry = meter.Entry
 // for more than 1,000 metrics in a run. After an error nothing is declared. The caller may
 // change groups afterwards.
 func (r *Recorder) Setup(groups []metrics.Group) error { return r.Registry.Setup(groups) }
+
+// Declare is [Recorder.Setup] of metrics of which some have a role: counts is by title, and
+// each of its titles must be one of groups. It returns an error, too, if a metric cannot have
+// its role, if its Of is empty, or if it was declared with another one.
+func (r *Recorder) Declare(groups []metrics.Group, counts map[string]metrics.Counts) error {
+	all := make(map[string]run.Counts, len(counts))
+	for title, c := range counts {
+		switch c.Role {
+		case metrics.Begun, metrics.OK, metrics.Failed, metrics.Unanswered, metrics.Resent, metrics.Followed, metrics.Time, metrics.Age,
+			metrics.Bytes, metrics.Connections, metrics.Detail:
+		default:
+			return fmt.Errorf("metric %q has the role %q, which package metrics does not have", title, c.Role)
+		}
+		all[title] = run.Counts{Role: run.Role(c.Role), Of: c.Of, By: c.By, Part: c.Part}
+	}
+	return r.Registry.Declare(groups, all)
+}
 
 // Notify records value under title: a counter adds it, a histogram counts it, a gauge is set
 // to it. It returns an error, and records nothing, if title is not declared or if value is

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // resultMeters are the meters of RecordSuccess and RecordFailure.
@@ -65,13 +66,14 @@ func (r *Recorder) resultOf(kind, name string) (resultMeters, bool) {
 // all of them with an error, which is that of declare.
 func (r *Recorder) declareResult(title string) (m resultMeters, err error) {
 	group := "Results (" + title + ")"
-	if err = r.declare(group, metrics.Graph{Title: "Results", Unit: "N", Metrics: []metrics.Metric{
-		{Title: title + ".ok", Type: metrics.Counter}, {Title: title + ".fail", Type: metrics.Counter}}}, &m.ok, &m.fail); err != nil {
+	counts := func(role run.Role) run.Counts { return run.Counts{Role: role, Of: title} }
+	if err = r.declare(group, metrics.Graph{Title: "Results", Unit: "N"}, metrics.Counter,
+		namedMetric{title + ".ok", counts(run.OpOK), &m.ok}, namedMetric{title + ".fail", counts(run.OpUnanswered), &m.fail}); err != nil {
 		return m, err
 	}
-	if err = r.declare(group, metrics.Graph{Title: "Latency", Unit: "ns", Metrics: []metrics.Metric{{Title: title + ".latency", Type: metrics.Histogram}}}, &m.latency); err != nil {
+	if err = r.declare(group, metrics.Graph{Title: "Latency", Unit: "ns"}, metrics.Histogram, namedMetric{title + ".latency", counts(run.OpTime), &m.latency}); err != nil {
 		return m, err
 	}
-	err = r.declare(group, metrics.Graph{Title: "Bytes", Unit: "B", Metrics: []metrics.Metric{{Title: title + ".bytes", Type: metrics.Counter}}}, &m.bytes)
+	err = r.declare(group, metrics.Graph{Title: "Bytes", Unit: "B"}, metrics.Counter, namedMetric{title + ".bytes", counts(run.Bytes), &m.bytes})
 	return m, err
 }

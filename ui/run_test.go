@@ -11,6 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -48,7 +49,7 @@ func (m *made) number(title, kind, group, graph, unit string) uint32 {
 	if !ok {
 		n = uint32(len(m.metrics))
 		m.numbers[title] = n
-		m.metrics = append(m.metrics, &wire.Metric{Title: title, Type: kind, Group: group, Graph: graph, Unit: unit})
+		m.metrics = append(m.metrics, roles.Declare(&wire.Metric{Title: title, Type: kind, Group: group, Graph: graph, Unit: unit})...)
 	}
 	return n
 }

@@ -75,16 +75,18 @@ func newFamily(r *executor.Recorder, prefix string) (*family, error) {
 
 func groupName(prefix string) string { return "HTTP (" + prefix + ")" }
 
-// declared is a group of metrics, and where to store the meter of each title. Call graph
-// before metric.
+// declared is a group of metrics, with what each counts and where to store its meter. Call
+// graph before metric.
 type declared struct {
+	prefix string
 	group  metrics.Group
-	meters map[string]*executor.Meter
+	counts map[string]metrics.Counts  // by title
+	meters map[string]*executor.Meter // by title
 }
 
 // groupOf returns a prefix's group, without graphs. Declaring a group again adds to it.
 func groupOf(prefix string) declared {
-	return declared{metrics.Group{Name: groupName(prefix)}, map[string]*executor.Meter{}}
+	return declared{prefix, metrics.Group{Name: groupName(prefix)}, map[string]metrics.Counts{}, map[string]*executor.Meter{}}
 }
 
 // graph adds a graph.
@@ -92,16 +94,22 @@ func (d *declared) graph(title, unit string) {
 	d.group.Graphs = append(d.group.Graphs, metrics.Graph{Title: title, Unit: unit})
 }
 
-// metric adds a metric to the last graph.
-func (d *declared) metric(title string, t metrics.Type, m *executor.Meter) {
+// metric adds the metric PREFIX.name to the last graph. c.Of is set; without a role, it is
+// left out.
+func (d *declared) metric(name string, t metrics.Type, c metrics.Counts, m *executor.Meter) {
 	g := &d.group.Graphs[len(d.group.Graphs)-1]
+	title := d.prefix + "." + name
 	g.Metrics = append(g.Metrics, metrics.Metric{Title: title, Type: t})
+	if c.Role != "" {
+		c.Of = d.prefix
+		d.counts[title] = c
+	}
 	d.meters[title] = m
 }
 
-// declare declares the metrics and stores their meters. The error is that of Setup or Find.
+// declare declares the metrics and stores their meters. The error is that of Declare or Find.
 func (d *declared) declare(r *executor.Recorder) error {
-	if err := r.Setup([]metrics.Group{d.group}); err != nil {
+	if err := r.Declare([]metrics.Group{d.group}, d.counts); err != nil {
 		return err
 	}
 	for title, m := range d.meters {
@@ -113,45 +121,52 @@ func (d *declared) declare(r *executor.Recorder) error {
 	return nil
 }
 
+// whole is what a metric of all of a prefix's operations counts.
+func whole(r metrics.Role) metrics.Counts { return metrics.Counts{Role: r} }
+
+// part is what a metric of a part of them counts.
+func part(r metrics.Role, by, name string) metrics.Counts {
+	return metrics.Counts{Role: r, By: by, Part: name}
+}
+
 // declaration returns the metrics that all clients of a prefix have, for declare to store in
 // m.
 func declaration(prefix string, m *meters) declared {
 	d := groupOf(prefix)
-	graph := d.graph
-	metric := func(name string, t metrics.Type, m *executor.Meter) { d.metric(prefix+"."+name, t, m) }
-	graph("Responses", "N")
-	metric("http_ok", metrics.Counter, &m.ok)
-	metric("http_fail", metrics.Counter, &m.fail)
-	metric("http_other_fail", metrics.Counter, &m.otherFail)
-	graph("Latency", "ns")
-	metric("latency", metrics.Histogram, &m.latency)
-	graph("Time to first byte", "ns")
-	metric("ttfb", metrics.Histogram, &m.ttfb)
-	graph("Status", "N")
+	details := func(name string, t metrics.Type, m *executor.Meter) { d.metric(name, t, whole(metrics.Detail), m) }
+	d.graph("Responses", "N")
+	d.metric("http_ok", metrics.Counter, whole(metrics.OK), &m.ok)
+	d.metric("http_fail", metrics.Counter, whole(metrics.Failed), &m.fail)
+	d.metric("http_other_fail", metrics.Counter, whole(metrics.Unanswered), &m.otherFail)
+	d.graph("Latency", "ns")
+	d.metric("latency", metrics.Histogram, whole(metrics.Time), &m.latency)
+	d.graph("Time to first byte", "ns")
+	details("ttfb", metrics.Histogram, &m.ttfb)
+	d.graph("Status", "N")
 	for i, class := range []string{"2xx", "3xx", "4xx", "5xx", "other"} {
-		metric("status."+class, metrics.Counter, &m.classes[i])
+		d.metric("status."+class, metrics.Counter, part(metrics.Detail, "status class", class), &m.classes[i])
 	}
-	graph("Traffic", "B")
-	metric("bytes_in", metrics.Counter, &m.bytesIn)
-	metric("bytes_out", metrics.Counter, &m.bytesOut)
-	graph("Connections", "N")
-	metric("connections_opened", metrics.Counter, &m.opened)
-	metric("connections_open", metrics.Gauge, &m.open)
-	graph("Reuse", "N")
-	metric("connections_reused", metrics.Counter, &m.reused)
-	graph("Errors", "N")
+	d.graph("Traffic", "B")
+	d.metric("bytes_in", metrics.Counter, part(metrics.Bytes, "direction", "in"), &m.bytesIn)
+	d.metric("bytes_out", metrics.Counter, part(metrics.Bytes, "direction", "out"), &m.bytesOut)
+	d.graph("Connections", "N")
+	d.metric("connections_opened", metrics.Counter, whole(metrics.Connections), &m.opened)
+	d.metric("connections_open", metrics.Gauge, part(metrics.Connections, "state", "open"), &m.open)
+	d.graph("Reuse", "N")
+	details("connections_reused", metrics.Counter, &m.reused)
+	d.graph("Errors", "N")
 	for class := range conn.Class(conn.Classes) {
-		metric("error."+class.String(), metrics.Counter, &m.errors[class])
+		d.metric("error."+class.String(), metrics.Counter, part(metrics.Unanswered, "error", class.String()), &m.errors[class])
 	}
-	graph("Connecting", "ns")
-	metric("connect", metrics.Histogram, &m.connect)
-	metric("dns", metrics.Histogram, &m.lookup)
-	metric("tls", metrics.Histogram, &m.tls)
-	graph("TLS handshakes", "N")
-	metric("tls_handshakes", metrics.Counter, &m.handshakes)
-	metric("tls_resumed", metrics.Counter, &m.resumed)
-	graph("Recovery", "ns")
-	metric("recovery", metrics.Histogram, &m.recovery)
+	d.graph("Connecting", "ns")
+	details("connect", metrics.Histogram, &m.connect)
+	details("dns", metrics.Histogram, &m.lookup)
+	details("tls", metrics.Histogram, &m.tls)
+	d.graph("TLS handshakes", "N")
+	details("tls_handshakes", metrics.Counter, &m.handshakes)
+	details("tls_resumed", metrics.Counter, &m.resumed)
+	d.graph("Recovery", "ns")
+	d.metric("recovery", metrics.Histogram, metrics.Counts{}, &m.recovery)
 	return d
 }
 
@@ -168,8 +183,8 @@ func (f *family) needHops(r *executor.Recorder) error {
 	h := new(hops)
 	d := groupOf(f.prefix)
 	d.graph("Followed", "N")
-	d.metric(f.prefix+".redirects", metrics.Counter, &h.redirects)
-	d.metric(f.prefix+".challenges", metrics.Counter, &h.challenges)
+	d.metric("redirects", metrics.Counter, part(metrics.Followed, "cause", "redirects"), &h.redirects)
+	d.metric("challenges", metrics.Counter, part(metrics.Followed, "cause", "challenges"), &h.challenges)
 	if err := d.declare(r); err != nil {
 		return err
 	}

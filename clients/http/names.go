@@ -41,13 +41,14 @@ func (f *family) name(r *executor.Recorder, name string) (*named, error) {
 	}
 	n := new(named)
 	d := groupOf(f.prefix)
-	titles := f.prefix + ".url." + name
+	title := "url." + name
+	of := func(r metrics.Role) metrics.Counts { return part(r, "url", name) }
 	d.graph("Responses of "+name, "N")
-	d.metric(titles+".http_ok", metrics.Counter, &n.ok)
-	d.metric(titles+".http_fail", metrics.Counter, &n.fail)
-	d.metric(titles+".http_other_fail", metrics.Counter, &n.otherFail)
+	d.metric(title+".http_ok", metrics.Counter, of(metrics.OK), &n.ok)
+	d.metric(title+".http_fail", metrics.Counter, of(metrics.Failed), &n.fail)
+	d.metric(title+".http_other_fail", metrics.Counter, of(metrics.Unanswered), &n.otherFail)
 	d.graph("Latency of "+name, "ns")
-	d.metric(titles+".latency", metrics.Histogram, &n.latency)
+	d.metric(title+".latency", metrics.Histogram, of(metrics.Time), &n.latency)
 	if err := d.declare(r); err != nil {
 		return nil, err
 	}

@@ -83,12 +83,12 @@ func (f *family) peer(r *executor.Recorder, addr string) *peer {
 
 // declare declares a peer's metrics. It returns nil if that fails. The caller must hold f.mu.
 func (f *family) declare(r *executor.Recorder, addr string) *peer {
-	title := f.prefix + ".peer." + addr
+	title, of := "peer."+addr, part(metrics.Detail, "peer", addr)
 	p := &peer{}
 	d := groupOf(f.prefix)
 	d.graph("Peer "+addr, "N")
-	d.metric(title+".connections", metrics.Counter, &p.connections)
-	d.metric(title+".requests", metrics.Counter, &p.requests)
+	d.metric(title+".connections", metrics.Counter, of, &p.connections)
+	d.metric(title+".requests", metrics.Counter, of, &p.requests)
 	if d.declare(r) != nil {
 		return nil
 	}

@@ -54,10 +54,13 @@ func (f *family) newCode(r *executor.Recorder, status int) *executor.Meter {
 		return &uncounted
 	}
 	m := new(executor.Meter)
-	text := strconv.Itoa(status)
+	text, role := strconv.Itoa(status), metrics.Failed
+	if status/100 == 2 {
+		role = metrics.OK
+	}
 	d := groupOf(f.prefix)
 	d.graph("Status "+text, "N")
-	d.metric(f.prefix+".status."+text, metrics.Counter, m)
+	d.metric("status."+text, metrics.Counter, part(role, "status", text), m)
 	if d.declare(r) != nil {
 		m = &uncounted
 	} else {

@@ -40,3 +40,37 @@ type Group struct {
 	Name   string
 	Graphs []Graph
 }
+
+// Role is what a metric counts of an operation of its client. Everything that judges or shows
+// a run, as thresholds, guards, the live view, reports and comparisons, recognizes metrics by
+// their roles. A metric without one is recorded and shown, and means nothing to gobench.
+//
+// Begun = OK + Failed + Unanswered once all operations have ended.
+type Role string
+
+// The roles; the type of metric that each needs.
+const (
+	Begun      Role = "op.begun"      // counter: operations that began
+	OK         Role = "op.ok"         // counter: operations answered well
+	Failed     Role = "op.failed"     // counter: operations answered with a failure
+	Unanswered Role = "op.unanswered" // counter: operations that ended without an answer
+	Resent     Role = "op.resent"     // counter: requests that the client sent again by itself
+	Followed   Role = "op.followed"   // counter: further requests that an answer demanded, as redirects
+	Time       Role = "op.time"       // histogram, ns: time of answered operations
+	Age        Role = "op.age"        // histogram, ns: how long unanswered operations had waited
+
+	Bytes       Role = "bytes"       // transferred by the client
+	Connections Role = "connections" // opened by the client, or, of a gauge, open
+	Detail      Role = "detail"      // of the client's work, as the time of a name lookup
+)
+
+// Counts is what a metric counts: its role, and of which operation. By and Part are empty for
+// a metric that counts all of the operation. A metric that counts a part of it again has in By
+// what the whole is divided by, and in Part which part it is: By "error" and Part "timeout",
+// By "status" and Part "500", By "url" and Part "orders". Sums are taken over wholes only.
+type Counts struct {
+	Role Role
+	Of   string // name of the operation, as the prefix of its titles
+	By   string
+	Part string
+}

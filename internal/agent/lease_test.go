@@ -258,13 +258,10 @@ func countLast(t *testing.T, ledgers []string) (n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := bufio.NewReader(bytes.NewReader(b))
-		if wire.ReadRecordsHead(in) != nil {
-			continue // not written yet
-		}
-		for err == nil {
+		records, err := wire.OpenRecords(bufio.NewReader(bytes.NewReader(b)))
+		for err == nil { // else it is not written yet
 			var batch *wire.Batch
-			if _, batch, err = wire.ReadRecord(in); batch.GetFinal() != nil {
+			if _, batch, err = records.Next(); batch.GetFinal() != nil {
 				n++
 			}
 		}

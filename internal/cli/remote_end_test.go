@@ -90,7 +90,7 @@ func TestEndBeforeTheID(t *testing.T) {
 					_, _ = io.WriteString(w, `data: {"number":1,"run":"`+id+`","event":"end"}`+"\n\n")
 				default:
 					w.Header().Set("Content-Type", "application/json")
-					_, _ = io.WriteString(w, `{"id":"`+id+`","state":"finished"}`)
+					_, _ = io.WriteString(w, `{"format":"gobench.result/2","id":"`+id+`","state":"finished"}`)
 				}
 			}))
 			t.Cleanup(srv.Close)

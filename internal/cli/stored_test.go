@@ -22,7 +22,7 @@ func TestStoredIsClosed(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/result"):
-			_, _ = io.WriteString(w, `{"id":"20260102-150405-a1b2c3","state":"finished"}`)
+			_, _ = io.WriteString(w, `{"format":"gobench.result/2","id":"20260102-150405-a1b2c3","state":"finished"}`)
 		case strings.HasSuffix(r.URL.Path, "/series"):
 			_, _ = io.WriteString(w, `{"run":"20260102-150405-a1b2c3","intervals":[{"from_seconds":0}]}`)
 		default:

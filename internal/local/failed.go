@@ -90,13 +90,11 @@ func lastOutput(dead *process.DeadError) (notes []string) {
 func allPanicked(metrics []run.Metric, failures []run.Failure, notes []string) error {
 	var started, panics int64
 	for _, m := range metrics {
-		if strings.HasPrefix(m.Title, "vu.") && m.Count != nil {
-			switch {
-			case strings.HasSuffix(m.Title, ".started"):
-				started += *m.Count
-			case strings.HasSuffix(m.Title, ".panics"):
-				panics += *m.Count
-			}
+		switch m.Role {
+		case run.ClassStarted:
+			started += *m.Count
+		case run.ClassPanics:
+			panics += *m.Count
 		}
 	}
 	if started == 0 || panics < started {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -308,7 +309,7 @@ func (e *fakeExecutor) next(ok, fail int64, latency time.Duration) *wire.Batch {
 	if e.seq == 0 {
 		b.GoUnixNs = time.Now().UnixNano()
 		for _, m := range []struct{ title, kind, unit string }{{"home.http_ok", "counter", "N"}, {"home.http_other_fail", "counter", "N"}, {"home.latency", "histogram", "ns"}, {"home.error.timeout", "counter", "N"}} {
-			b.Declared = append(b.Declared, &wire.Metric{Title: m.title, Type: m.kind, Group: "home", Graph: m.title, Unit: m.unit})
+			b.Declared = append(b.Declared, roles.Declare(&wire.Metric{Title: m.title, Type: m.kind, Group: "home", Graph: m.title, Unit: m.unit})...)
 		}
 	}
 	e.seq, e.to, e.ok, e.fail, e.latency = e.seq+1, e.to+time.Second, e.ok+ok, e.fail+fail, e.latency+ok+fail

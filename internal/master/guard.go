@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
@@ -20,17 +19,31 @@ import (
 // with the seconds it belongs to. It is not safe for concurrent use.
 type guard struct {
 	run.Guards
-	seconds int64             // of the window
-	titles  map[int][]string  // of each executor's metrics
-	recent  map[int64]*glance // by second of the run
+	seconds int64                // of the window
+	counts  map[int][]run.Counts // what each executor's metrics count
+	recent  map[int64]*glance    // by second of the run
 }
 
 // glance is what was counted in a second of the run, or in a window.
 type glance struct {
-	to      time.Duration    // end of the latest batch in it
-	good    map[string]int64 // by client or class
-	bad     map[string]int64
-	latency map[string]*hdr.Histogram // by client
+	to      time.Duration             // end of the latest batch in it
+	all     map[owner]int64           // operations or iterations that ended
+	bad     map[owner]int64           // of these, failed or without an answer
+	latency map[string]*hdr.Histogram // by operation
+}
+
+// owner is an operation or a class of users.
+type owner struct {
+	name  string
+	class bool
+}
+
+// String returns the owner's name as sources of failures have it.
+func (o owner) String() string {
+	if o.class {
+		return "vu." + o.name
+	}
+	return o.name
 }
 
 // usualWindow is the default length of a guard's window, in seconds.
@@ -51,17 +64,7 @@ func newGuard(g run.Guards) *guard {
 	if g.Window > 0 {
 		w = int64(g.Window)
 	}
-	return &guard{Guards: g, seconds: w, titles: map[int][]string{}, recent: map[int64]*glance{}}
-}
-
-// operations lists which counters count operations, by the ends of their titles.
-var operations = []struct {
-	begin, end string
-	good       bool
-}{
-	{"", ".http_ok", true}, {"", ".http_fail", false}, {"", ".http_other_fail", false},
-	{"", ".ok", true}, {"", ".fail", false},
-	{"vu.", ".iterations", true}, {"vu.", ".errors", false},
+	return &guard{Guards: g, seconds: w, counts: map[int][]run.Counts{}, recent: map[int64]*glance{}}
 }
 
 // add adds a valid batch, once. If a guard is breached in the window that ends with it, it
@@ -69,7 +72,7 @@ var operations = []struct {
 // the rate; otherwise "".
 func (g *guard) add(executor int, b *wire.Batch) string {
 	for _, d := range b.Declared {
-		g.titles[executor] = append(g.titles[executor], d.Title)
+		g.counts[executor] = append(g.counts[executor], d.Metric().Counts)
 	}
 	if g.ErrorRate == 0 && g.P99 == 0 && g.Rate == 0 || b.ToNs <= 0 {
 		return ""
@@ -82,34 +85,44 @@ func (g *guard) add(executor int, b *wire.Batch) string {
 				delete(g.recent, old)
 			}
 		}
-		x = &glance{good: map[string]int64{}, bad: map[string]int64{}, latency: map[string]*hdr.Histogram{}}
+		x = newGlance()
 		g.recent[second] = x
 	}
 	x.to = max(x.to, time.Duration(b.ToNs))
-	x.add(g.titles[executor], b)
+	x.add(g.counts[executor], b)
 	return g.judge(second)
 }
 
-// add adds the operations and latencies of a batch to x. titles are those of the executor's
-// metrics by their numbers, and must include all that the batch uses.
-func (x *glance) add(titles []string, b *wire.Batch) {
+func newGlance() *glance {
+	return &glance{all: map[owner]int64{}, bad: map[owner]int64{}, latency: map[string]*hdr.Histogram{}}
+}
+
+// add adds the operations, iterations and latencies of a batch to x; parts of them are left
+// out. counts are those of the executor's metrics by their numbers, and must include all that
+// the batch uses.
+func (x *glance) add(counts []run.Counts, b *wire.Batch) {
 	for _, c := range b.Counters {
-		for _, o := range operations {
-			of, ok := strings.CutSuffix(titles[c.Metric], o.end)
-			switch {
-			case !ok || !strings.HasPrefix(of, o.begin):
-			case o.good:
-				x.good[of] += c.Add
-			default:
-				x.bad[of] += c.Add
-			}
+		of := counts[c.Metric]
+		if !of.Whole() {
+			continue
+		}
+		switch of.Role {
+		case run.OpOK:
+			x.all[owner{name: of.Of}] += c.Add
+		case run.OpFailed, run.OpUnanswered:
+			x.all[owner{name: of.Of}] += c.Add
+			x.bad[owner{name: of.Of}] += c.Add
+		case run.ClassDone: // with those that failed
+			x.all[owner{of.Of, true}] += c.Add
+		case run.ClassFailed:
+			x.bad[owner{of.Of, true}] += c.Add
 		}
 	}
 	for _, h := range b.Histograms {
-		if of, ok := strings.CutSuffix(titles[h.Metric], ".latency"); ok {
+		if of := counts[h.Metric]; of.Role == run.OpTime && of.Whole() {
 			counted := new(hdr.Histogram)
 			if counted.Decode(h.Counts) == nil { // it was valid when it was merged
-				x.merge(of, counted)
+				x.merge(of.Of, counted)
 			}
 		}
 	}
@@ -126,7 +139,7 @@ func (x *glance) merge(client string, h *hdr.Histogram) {
 // judge checks the window that ends with second number last of the run, counted from 0, and
 // returns the cause or "" as add does.
 func (g *guard) judge(last int64) string {
-	w := &glance{good: map[string]int64{}, bad: map[string]int64{}, latency: map[string]*hdr.Histogram{}}
+	w := newGlance()
 	first := max(last-g.seconds+1, 0)
 	for s := first; s <= last; s++ {
 		x := g.recent[s]
@@ -134,8 +147,8 @@ func (g *guard) judge(last int64) string {
 			continue
 		}
 		w.to = x.to
-		for of, n := range x.good {
-			w.good[of] += n
+		for of, n := range x.all {
+			w.all[of] += n
 		}
 		for of, n := range x.bad {
 			w.bad[of] += n
@@ -155,12 +168,9 @@ func (g *guard) failing(w *glance, length time.Duration) string {
 	if g.ErrorRate == 0 {
 		return ""
 	}
-	for _, of := range slices.Sorted(maps.Keys(w.bad)) {
-		n := w.bad[of]
-		all := n + w.good[of]
-		if strings.HasPrefix(of, "vu.") { // iterations include those with errors
-			all = w.good[of]
-		}
+	byName := slices.SortedFunc(maps.Keys(w.bad), func(a, b owner) int { return cmp.Compare(a.String(), b.String()) })
+	for _, of := range byName {
+		n, all := w.bad[of], w.all[of]
 		if all >= enough && float64(n) > g.ErrorRate*float64(all) {
 			return fmt.Sprintf("guard: %.1f %% of the operations of %s failed in %v, and at most %.1f %% may", 100*float64(n)/float64(all), of, length.Round(time.Millisecond), 100*g.ErrorRate)
 		}
@@ -189,25 +199,11 @@ func (g *guard) fast(w *glance, length time.Duration) string {
 	if g.Rate == 0 || length <= 0 {
 		return ""
 	}
-	clients := map[string]bool{}
-	for of := range w.latency {
-		clients[of] = true
-	}
-	for _, counts := range []map[string]int64{w.good, w.bad} {
-		for of := range counts {
-			clients[of] = !strings.HasPrefix(of, "vu.")
-		}
-	}
 	all := int64(0)
-	for of, is := range clients {
-		if !is {
-			continue
+	for of, n := range w.all {
+		if !of.class {
+			all += n
 		}
-		n := w.good[of] + w.bad[of]
-		if h := w.latency[of]; h != nil {
-			n = max(n, int64(h.Count()))
-		}
-		all += n
 	}
 	if rate := float64(all) / length.Seconds(); rate > g.Rate {
 		return fmt.Sprintf("guard: %.0f operations a second were done, and at most %.0f may", rate, g.Rate)

@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -214,5 +215,31 @@ func TestGuardByTheRunsTime(t *testing.T) {
 	}
 	if harm := g.add(1, batch(&fakeExecutor{}, 0, 1)); !strings.Contains(harm, "100.0 % of the operations of home failed in 1s") {
 		t.Errorf("harm: %q", harm)
+	}
+}
+
+// A guard counts each operation once: parts, as requests by URL, are not added to the whole.
+func TestGuardCountsWholes(t *testing.T) {
+	t.Parallel()
+	url := func(r run.Role) run.Counts { return run.Counts{Role: r, Of: "home", By: "url", Part: "orders"} }
+	whole := func(r run.Role) run.Counts { return run.Counts{Role: r, Of: "home"} }
+	b := &wire.Batch{Seq: 1, ToNs: 1e9}
+	for i, m := range []struct {
+		counts run.Counts
+		n      int64
+	}{{whole(run.OpOK), 70}, {whole(run.OpUnanswered), 10}, {url(run.OpOK), 20}, {url(run.OpUnanswered), 10}, {run.Counts{Role: run.OpUnanswered, Of: "home", By: "error", Part: "timeout"}, 10}} {
+		b.Declared = append(b.Declared, wire.MetricOf(run.Metric{Title: fmt.Sprint(i), Type: run.Counter, Counts: m.counts}))
+		b.Counters = append(b.Counters, &wire.Counter{Metric: uint32(i), Add: m.n})
+	}
+	for _, tt := range []struct {
+		guards run.Guards
+		breach bool
+	}{
+		{run.Guards{Rate: 79}, true}, {run.Guards{Rate: 80}, false},
+		{run.Guards{ErrorRate: 0.12}, true}, {run.Guards{ErrorRate: 0.125}, false},
+	} {
+		if cause := newGuard(tt.guards).add(0, b); (cause != "") != tt.breach {
+			t.Errorf("%+v: %q", tt.guards, cause)
+		}
 	}
 }

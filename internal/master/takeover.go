@@ -10,6 +10,7 @@ import (
 	"github.com/gobench-io/gobench/internal/master/split"
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/measure/monitor"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -79,8 +80,10 @@ func (a *active) done(ctx context.Context, orphans []*part) (map[uint32][]split.
 	err := a.m.intake.with(ctx, func() {
 		for _, e := range orphans {
 			for _, c := range a.result.Config.Classes {
-				of := func(name string) int64 { return a.record.tally.Merger.CountOf(e.number, "vu."+c.Name+"."+name) }
-				all[uint32(e.number)] = append(all[uint32(e.number)], split.Done{Finished: of("finished"), Iterations: of("iterations")})
+				of := func(r run.Role) int64 {
+					return a.record.tally.Merger.CountOf(e.number, run.Counts{Role: r, Of: c.Name})
+				}
+				all[uint32(e.number)] = append(all[uint32(e.number)], split.Done{Finished: of(run.ClassFinished), Iterations: of(run.ClassDone)})
 			}
 		}
 	})

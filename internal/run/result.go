@@ -1,13 +1,33 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
 
 // Format is the version of a result's form, in files and on the wire. It changes if a reader of
 // the old form would misread the new one.
-const Format = "gobench.result/1"
+const Format = "gobench.result/2"
+
+// format1 is the form of results whose metrics have no roles.
+const format1 = "gobench.result/1"
+
+// Accept makes a result that was decoded from JSON usable: the metrics of one of an older form
+// get their roles. Its Format stays. An unknown form is an error that names it.
+func (r *Result) Accept() error {
+	switch r.Format {
+	case Format:
+	case format1:
+		for i := range r.Metrics {
+			m := &r.Metrics[i]
+			m.Counts = Counts1(m.Title, m.Type, m.Group)
+		}
+	default:
+		return fmt.Errorf("it has format %q, and this gobench reads %q and %q", r.Format, Format, format1)
+	}
+	return nil
+}
 
 // Result describes a run: its options, where it ran, how it ended and what it counted.
 // docs/formats/result.md describes its JSON.
@@ -106,6 +126,7 @@ type Metric struct {
 	Group string     `json:"group"`
 	Graph string     `json:"graph"`
 	Unit  string     `json:"unit"`
+	Counts
 	Record
 	Spread *Spread `json:"spread,omitempty"` // of a counter
 

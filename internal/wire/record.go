@@ -9,10 +9,16 @@ import (
 	"io"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
-// RecordsHead begins every file of records. docs/formats/run.md describes the rest.
-const RecordsHead = "gobench batches 1\n"
+// RecordsHead begins every file of records that is written now. docs/formats/run.md describes
+// the rest.
+const RecordsHead = "gobench batches 2\n"
+
+// recordsHead1 begins files whose batches declare metrics without roles.
+const recordsHead1 = "gobench batches 1\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -35,22 +41,39 @@ func AppendRecord(b []byte, executor int, batch *Batch) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[begin:], castagnoli)), nil
 }
 
-// ReadRecordsHead reads the head of a file of records. The error wraps ErrRecord if in begins
-// otherwise or can't be read.
-func ReadRecordsHead(in *bufio.Reader) error {
-	head := make([]byte, len(RecordsHead))
-	if _, err := io.ReadFull(in, head); err != nil || string(head) != RecordsHead {
-		return fmt.Errorf("%w: the file begins with %q, want %q", ErrRecord, head, RecordsHead)
-	}
-	return nil
+// Records reads a file of records.
+type Records struct {
+	in    *bufio.Reader
+	roles bool // metrics have their roles
 }
 
-// ReadRecord reads one record and returns the executor's number and its batch. It returns
-// io.EOF at the end of in, io.ErrUnexpectedEOF when in ends within a record, and an error
-// that wraps ErrRecord when its head, the checksum or the batch is wrong or the record is
-// larger than MaxMessage; another error of in may not wrap it. After an error the reader's
-// position is undefined.
-func ReadRecord(in *bufio.Reader) (executor int, batch *Batch, err error) {
+// OpenRecords reads the head of a file of records. The error wraps ErrRecord if in begins
+// otherwise or can't be read. The caller must not use in any more.
+func OpenRecords(in *bufio.Reader) (*Records, error) {
+	head := make([]byte, len(RecordsHead))
+	if _, err := io.ReadFull(in, head); err != nil || string(head) != RecordsHead && string(head) != recordsHead1 {
+		return nil, fmt.Errorf("%w: the file begins with %q, want %q", ErrRecord, head, RecordsHead)
+	}
+	return &Records{in, string(head) == RecordsHead}, nil
+}
+
+// Next reads one record and returns the executor's number and its batch. It returns io.EOF at
+// the end of the file, io.ErrUnexpectedEOF when it ends within a record, and an error that
+// wraps ErrRecord when the record's head, the checksum or the batch is wrong or the record is
+// larger than MaxMessage; another error of the file may not wrap it. After an error the
+// reader's position is undefined. Metrics of an older file get their roles.
+func (r *Records) Next() (executor int, batch *Batch, err error) {
+	executor, batch, err = readRecord(r.in)
+	if err == nil && !r.roles {
+		for _, d := range batch.Declared {
+			d.SetCounts(run.Counts1(d.Title, run.MetricType(d.Type), d.Group))
+		}
+	}
+	return executor, batch, err
+}
+
+// readRecord implements Next without the roles of an older file.
+func readRecord(in *bufio.Reader) (executor int, batch *Batch, err error) {
 	e, err := binary.ReadUvarint(in)
 	if err != nil {
 		return 0, nil, recordError(err)

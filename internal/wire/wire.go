@@ -3,6 +3,8 @@
 // the messages and what a receiver may refuse.
 package wire
 
+import "github.com/gobench-io/gobench/internal/run"
+
 // Protocol is the major version of the messages. Both sides must agree on it.
 const Protocol = 1
 
@@ -23,3 +25,21 @@ const (
 // MaxMessage is the greatest size of one message, in bytes. A batch of 1,000 histograms is
 // far smaller.
 const MaxMessage = 16 << 20
+
+// MetricOf returns m, without its record, as batches declare it.
+func MetricOf(m run.Metric) *Metric {
+	d := &Metric{Title: m.Title, Type: string(m.Type), Group: m.Group, Graph: m.Graph, Unit: m.Unit}
+	d.SetCounts(m.Counts)
+	return d
+}
+
+// SetCounts sets what d counts.
+func (d *Metric) SetCounts(c run.Counts) {
+	d.Role, d.Of, d.By, d.Part = string(c.Role), c.Of, c.By, c.Part
+}
+
+// Metric returns d without a record.
+func (d *Metric) Metric() run.Metric {
+	return run.Metric{Title: d.Title, Type: run.MetricType(d.Type), Group: d.Group, Graph: d.Graph, Unit: d.Unit,
+		Counts: run.Counts{Role: run.Role(d.Role), Of: d.Of, By: d.By, Part: d.Part}}
+}

@@ -1751,12 +1751,17 @@ func (x *Batch) GetExact() []*Recounted {
 }
 
 type Metric struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Title         string                 `protobuf:"bytes,1,opt,name=title,proto3" json:"title,omitempty"`
-	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"` // counter, histogram, gauge
-	Group         string                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`
-	Graph         string                 `protobuf:"bytes,4,opt,name=graph,proto3" json:"graph,omitempty"`
-	Unit          string                 `protobuf:"bytes,5,opt,name=unit,proto3" json:"unit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Title string                 `protobuf:"bytes,1,opt,name=title,proto3" json:"title,omitempty"`
+	Type  string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"` // counter, histogram, gauge
+	Group string                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`
+	Graph string                 `protobuf:"bytes,4,opt,name=graph,proto3" json:"graph,omitempty"`
+	Unit  string                 `protobuf:"bytes,5,opt,name=unit,proto3" json:"unit,omitempty"`
+	// What it counts, as run.Counts; empty if it was not declared.
+	Role          string `protobuf:"bytes,6,opt,name=role,proto3" json:"role,omitempty"`
+	Of            string `protobuf:"bytes,7,opt,name=of,proto3" json:"of,omitempty"`
+	By            string `protobuf:"bytes,8,opt,name=by,proto3" json:"by,omitempty"`
+	Part          string `protobuf:"bytes,9,opt,name=part,proto3" json:"part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1822,6 +1827,34 @@ func (x *Metric) GetGraph() string {
 func (x *Metric) GetUnit() string {
 	if x != nil {
 		return x.Unit
+	}
+	return ""
+}
+
+func (x *Metric) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Metric) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
+}
+
+func (x *Metric) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Metric) GetPart() string {
+	if x != nil {
+		return x.Part
 	}
 	return ""
 }
@@ -2516,13 +2549,17 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"go_unix_ns\x18\f \x01(\x03R\bgoUnixNs\x121\n" +
 	"\asamples\x18\x0e \x03(\v2\x17.gobench.wire.v1.SampleR\asamples\x12\x1a\n" +
 	"\bgathered\x18\x0f \x01(\rR\bgathered\x120\n" +
-	"\x05exact\x18\x10 \x03(\v2\x1a.gobench.wire.v1.RecountedR\x05exact\"r\n" +
+	"\x05exact\x18\x10 \x03(\v2\x1a.gobench.wire.v1.RecountedR\x05exact\"\xba\x01\n" +
 	"\x06Metric\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
 	"\x05group\x18\x03 \x01(\tR\x05group\x12\x14\n" +
 	"\x05graph\x18\x04 \x01(\tR\x05graph\x12\x12\n" +
-	"\x04unit\x18\x05 \x01(\tR\x04unit\"3\n" +
+	"\x04unit\x18\x05 \x01(\tR\x04unit\x12\x12\n" +
+	"\x04role\x18\x06 \x01(\tR\x04role\x12\x0e\n" +
+	"\x02of\x18\a \x01(\tR\x02of\x12\x0e\n" +
+	"\x02by\x18\b \x01(\tR\x02by\x12\x12\n" +
+	"\x04part\x18\t \x01(\tR\x04part\"3\n" +
 	"\aCounter\x12\x16\n" +
 	"\x06metric\x18\x01 \x01(\rR\x06metric\x12\x10\n" +
 	"\x03add\x18\x02 \x01(\x03R\x03add\"5\n" +

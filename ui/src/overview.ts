@@ -2,7 +2,7 @@
 
 import { count, millis, ofUnit } from './format.ts'
 import { styleOf, type Style } from './palette.ts'
-import { headline, isOwn, isUsers, recorded, type Metric, type Result } from './result.ts'
+import { headline, isWhole, ofClass, recorded, type Metric, type Result } from './result.ts'
 import { percentiles, type Series, type Values } from './series.ts'
 import type { Chart, Choice, Line } from './spec.ts'
 
@@ -35,12 +35,16 @@ export function overview(r: Result, s: Series): Chart[] {
   return [rate(r, s), times(r, s), users(r, s), errors(r, s), connections(r, s)].filter((c) => c !== undefined)
 }
 
+const names: Record<string, string> = { 'class.response': 'response time', 'class.service': 'service time', 'class.failure': 'time of failures', 'class.start_lag': 'start lag', 'class.queue_wait': 'queue wait' }
+
 /**
- * Returns a title as readers of charts know it: one of users without "vu.", as "buyer
- * response time"; others are unchanged.
+ * Returns a metric's name as readers of charts know it: of a class of users "buyer response
+ * time", of most others the title.
  */
-export function shortTitle(title: string): string {
-  return title.startsWith('vu.') ? title.slice(3).replace(/\.(response|service)$/, ' $1 time').replace(/\.failure$/, ' time of failures') : title
+export function nameOf(m: Metric): string {
+  if (m.role === 'class.task') return `${m.of} task ${m.part}`
+  const name = names[m.role ?? '']
+  return name ? `${m.of} ${name}` : m.title
 }
 
 /** How many lines a chart of many shows before the reader asks for more. */
@@ -53,10 +57,11 @@ function rate(r: Result, s: Series): Chart | undefined {
     if (values) lines.push({ label, values, style: styleOf(lines.length), ...extra })
   }
   const busiest = [...top.operations].sort((a, b) => (b.count ?? 0) - (a.count ?? 0))
-  busiest.forEach((m, i) => add(shortTitle(m.title), s.rate(m.title), { filled: busiest.length === 1, hidden: i >= shownAtFirst }))
+  busiest.forEach((m, i) => add(nameOf(m), s.rate(m.title), { filled: busiest.length === 1, hidden: i >= shownAtFirst }))
   for (const c of r.config.classes) {
-    add(`${c.name} planned`, s.rate(`vu.${c.name}.planned`), { style: { colour: '--line-7', dash: [6, 4], width: 1.5 } })
-    const dropped = r.metrics.find((m) => m.title === `vu.${c.name}.dropped`)
+    const planned = ofClass(r, c, 'class.planned')
+    if (planned) add(`${c.name} planned`, s.rate(planned.title), { style: { colour: '--line-7', dash: [6, 4], width: 1.5 } })
+    const dropped = ofClass(r, c, 'class.dropped')
     if (dropped && recorded(dropped)) add(`${c.name} dropped`, s.rate(dropped.title))
   }
   if (lines.length === 0) return undefined
@@ -68,7 +73,7 @@ function times(r: Result, s: Series): Chart | undefined {
   const all = [top.response, top.main, ...top.operations].filter((m, i, a) => m !== undefined && a.indexOf(m) === i)
   const choices: Choice[] = all.flatMap((m) => {
     const lines = percentileLines(s, m!.title)
-    return lines.length > 0 ? [{ name: shortTitle(m!.title), lines }] : []
+    return lines.length > 0 ? [{ name: nameOf(m!), lines }] : []
   })
   const first = choices[0]
   if (!first) return undefined
@@ -77,31 +82,39 @@ function times(r: Result, s: Series): Chart | undefined {
 
 function users(r: Result, s: Series): Chart | undefined {
   const lines = r.config.classes.flatMap((c, i) => {
-    const values = s.column(`vu.${c.name}.active`, 'value')
+    const active = ofClass(r, c, 'class.active')
+    const values = active && s.column(active.title, 'value')
     return values ? [{ label: c.name, values, style: styleOf(i), filled: r.config.classes.length === 1 }] : []
   })
   return lines.length > 0 ? { title: 'Users', note: 'active at the end of each interval', format: count, whole: true, lines } : undefined
 }
 
-const failure = /\.(error\.[^.]+|http_fail|fail|failed)$/
+/**
+ * Reports whether a metric counts failures that no other one counts: answers that are
+ * failures, what got no answer, by class where classes are counted, and failed steps.
+ */
+function isFailure(m: Metric, all: Metric[]): boolean {
+  if (m.role === 'op.unanswered') return m.by === 'error' || (isWhole(m) && !all.some((x) => x.role === m.role && x.of === m.of && x.by === 'error'))
+  return (m.role === 'op.failed' && isWhole(m)) || m.role === 'step.failed' || m.role === 'check.failed'
+}
 
 function errors(r: Result, s: Series): Chart | undefined {
-  const kinds = r.metrics.filter((m) => m.type === 'counter' && !isUsers(m) && !isOwn(m) && failure.test(m.title) && recorded(m))
+  const kinds = r.metrics.filter((m) => isFailure(m, r.metrics) && recorded(m))
   const lines = kinds.sort((a, b) => (b.count ?? 0) - (a.count ?? 0)).flatMap((m, i): Line[] => {
     const values = s.rate(m.title)
-    return values ? [{ label: m.title.replace('.error.', ' '), values, style: styleOf(i), hidden: i >= shownAtFirst }] : []
+    return values ? [{ label: m.by === 'error' ? `${m.of} ${m.part}` : m.title, values, style: styleOf(i), hidden: i >= shownAtFirst }] : []
   })
   if (s.errors.some((n) => n > 0)) {
     const values = s.errors.map((n, i) => (s.seconds[i] ? n / s.seconds[i]! : null))
     lines.unshift({ label: 'failures of all kinds', values, style: { colour: '--line-7', dash: [2, 3], width: 2 } })
   }
   if (lines.length === 0) return undefined
-  return { title: 'Errors by class', note: 'a second; http_fail: answers whose status is no 2xx', format: ofUnit('N', true), lines }
+  return { title: 'Errors by class', note: 'a second', format: ofUnit('N', true), lines }
 }
 
 function connections(r: Result, s: Series): Chart | undefined {
   const lines: Line[] = []
-  const open = r.metrics.filter((m) => m.type === 'gauge' && /connections?[._](open|current_total)$/.test(m.title))
+  const open = r.metrics.filter((m) => m.type === 'gauge' && m.role === 'connections')
   for (const m of open) {
     const values = s.column(m.title, 'value')
     if (values?.some((v) => v)) lines.push({ label: m.title, values, style: styleOf(lines.length), filled: open.length === 1 })
@@ -110,13 +123,12 @@ function connections(r: Result, s: Series): Chart | undefined {
 }
 
 /**
- * Reports whether m repeats the recordings of a metric above it with a shorter title, as
- * the text report does. Only metrics with a spread can.
+ * Reports whether m is a part that repeats the recordings of a whole above it, as the text
+ * report does. Only metrics with a spread can.
  */
 export function repeats(m: Metric, above: Metric[]): boolean {
-  if (m.count === undefined || !m.spread) return false
-  const parts = (t: string) => t.split('.').length
+  if (m.count === undefined || !m.spread || isWhole(m) || m.role === 'op.failed') return false
   return above.some(
-    (a) => a.count === m.count && a.unit === m.unit && a.spread !== undefined && a.spread.stdev === m.spread!.stdev && a.spread.max === m.spread!.max && a.spread.within_stdev === m.spread!.within_stdev && parts(a.title) < parts(m.title),
+    (a) => a.count === m.count && a.unit === m.unit && a.spread !== undefined && a.spread.stdev === m.spread!.stdev && a.spread.max === m.spread!.max && a.spread.within_stdev === m.spread!.within_stdev && isWhole(a) && a.of === m.of,
   )
 }

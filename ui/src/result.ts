@@ -109,6 +109,10 @@ export interface Metric {
   group: string
   graph: string
   unit: string
+  role?: string // what it counts, as op.ok or class.response; none for a metric of the scenario's own
+  of?: string // of which operation, class, step or check
+  by?: string // what the whole is divided by, as error; none for the whole
+  part?: string // which part, as timeout
   count?: number
   lost?: number // operations that came to no answer and are in no figure
   rps?: number
@@ -144,29 +148,40 @@ export function recorded(m: Metric): boolean {
 }
 
 /** The generator's own metrics. */
-export const isOwn = (m: Metric) => m.title.startsWith('gobench.')
+export const isOwn = (m: Metric) => m.role === 'own'
 
 /** What gobench counts of its users. */
-export const isUsers = (m: Metric) => m.title.startsWith('vu.')
+export const isUsers = (m: Metric) => m.role?.startsWith('class.') ?? false
+
+/** Reports whether a metric counts all of its owner, not a part of what another one counts. */
+export const isWhole = (m: Metric) => m.by === undefined
+
+/** Returns the metric of a role of a whole class, if there is one. */
+export const ofClass = (r: Result, c: Class, role: string) => r.metrics.find((m) => m.role === role && m.of === c.name && isWhole(m))
 
 /**
- * Returns the first histogram of times of each group, in order: the operations of a
- * client.
+ * Returns the main distributions of times of clients and of the scenario, in order: those of
+ * operations, the first step's, and of each group without roles its first histogram of times.
  */
 export function leading(metrics: Metric[]): Metric[] {
-  const groups = new Set<string>()
+  const declared = new Set(metrics.filter((m) => m.role).map((m) => m.group))
+  const seen = new Set<string>()
   return metrics.filter((m) => {
-    if (m.type !== 'histogram' || m.unit !== 'ns' || groups.has(m.group)) return false
-    groups.add(m.group)
-    return true
+    if (m.role === 'op.time') return isWhole(m)
+    const first = m.type === 'histogram' && m.unit === 'ns' && (m.role === 'step.time' || !declared.has(m.group)) && !seen.has(m.group)
+    if (first) seen.add(m.group)
+    return first
   })
 }
 
 /** Reports whether a class's iterations start on a schedule. */
-export const isScheduled = (r: Result, c: Class) => r.metrics.some((m) => m.title === `vu.${c.name}.planned`)
+export const isScheduled = (r: Result, c: Class) => ofClass(r, c, 'class.planned') !== undefined
 
 /** Returns the titles of the response times of closed classes: they are the service times. */
-export const closedResponses = (r: Result) => new Set(r.config.classes.filter((c) => c.closed).map((c) => `vu.${c.name}.response`))
+export const closedResponses = (r: Result) => new Set(r.config.classes.filter((c) => c.closed).flatMap((c) => ofClass(r, c, 'class.response')?.title ?? []))
+
+/** Returns the name of the source of a failure: of a class of users, its name. */
+export const sourceName = (source: string) => source.replace(/^vu\./, '')
 
 /** What tiles and the first charts show: the operations of the run. */
 export interface Headline {
@@ -185,10 +200,9 @@ export interface Headline {
  */
 export function headline(r: Result): Headline {
   const busiest = (all: Metric[]) => all.reduce<Metric | undefined>((a, b) => ((b.count ?? 0) > (a?.count ?? 0) ? b : a), undefined)
-  const titled = (title: string) => r.metrics.find((m) => m.title === title && m.type === 'histogram')
-  let operations = leading(r.metrics).filter((m) => !isOwn(m) && !isUsers(m) && (m.count || m.lost))
+  let operations = leading(r.metrics).filter((m) => m.count || m.lost)
   if (operations.length === 0) {
-    operations = r.config.classes.flatMap((c) => titled(`vu.${c.name}.service`) ?? []).filter((m) => m.count || m.lost)
+    operations = r.config.classes.flatMap((c) => ofClass(r, c, 'class.service') ?? []).filter((m) => m.count || m.lost)
   }
   const scheduled = r.config.classes.filter((c) => isScheduled(r, c))
   const answers = operations.reduce((n, m) => n + (m.count ?? 0), 0)
@@ -197,7 +211,7 @@ export function headline(r: Result): Headline {
   return {
     operations,
     main: busiest(operations),
-    response: busiest(scheduled.flatMap((c) => titled(`vu.${c.name}.response`) ?? [])),
+    response: busiest(scheduled.flatMap((c) => ofClass(r, c, 'class.response') ?? [])),
     done: answers + lost,
     lost,
     rate: measured > 0 ? (answers + lost) / measured : 0,

@@ -13,6 +13,7 @@ import { Timeline } from './timeline.ts'
 
 const result = (r: Partial<Result>): Result => ({ gobench: '', id: '', name: '', state: 'finished', created: '', seconds: 10, complete: true, metrics: [], errors: [], config: { seed: 1, interval_seconds: 1, graceful_stop_seconds: 30, classes: [] }, environment: { host: '', os: '', arch: '', cpus: 1 }, ...r })
 const metric = (title: string, type: Metric['type'], more: Partial<Metric> = {}): Metric => ({ title, type, group: title.split('.')[0]!, graph: title, unit: type === 'histogram' ? 'ns' : 'N', ...more })
+const ofA = (role: string, type: Metric['type'], more: Partial<Metric> = {}) => metric(`vu.a.${role}`, type, { role: `class.${role}`, of: 'a', group: 'Users (a)', ...more })
 const series = (columns: Record<string, Values>): Series => {
   const rows = Object.values(columns)[0]?.length ?? 0
   const column = (title: string, field: string) => columns[`${title} ${field}`]
@@ -51,11 +52,11 @@ test('keys move the cursor and zoom around it', () => {
 })
 
 test('the headline is the response time of a schedule, and the operations of clients', () => {
-  const latency = metric('home.latency', 'histogram', { count: 90, lost: 10 })
-  const response = metric('vu.a.response', 'histogram', { count: 50, group: 'Users (a)' })
-  const open = result({ metrics: [response, metric('vu.a.planned', 'counter', { count: 50 }), latency, metric('home.ttfb', 'histogram', { count: 90 })], config: { ...result({}).config, classes: [{ name: 'a', users: 1, rate: 0, load: '', closed: false }] } })
+  const latency = metric('home.latency', 'histogram', { role: 'op.time', of: 'home', count: 90, lost: 10 })
+  const response = ofA('response', 'histogram', { count: 50 })
+  const open = result({ metrics: [response, ofA('planned', 'counter', { count: 50 }), latency, metric('home.ttfb', 'histogram', { count: 90 })], config: { ...result({}).config, classes: [{ name: 'a', users: 1, rate: 0, load: '', closed: false }] } })
   assert.deepEqual(headline(open), { operations: [latency], main: latency, response, done: 100, lost: 10, rate: 10 })
-  const service = metric('vu.a.service', 'histogram', { count: 7 })
+  const service = ofA('service', 'histogram', { count: 7 })
   const closed = result({ metrics: [service], config: open.config })
   assert.deepEqual(headline(closed), { operations: [service], main: service, response: undefined, done: 7, lost: 0, rate: 0.7 })
   assert.equal(headline(result({})).main, undefined)
@@ -72,7 +73,7 @@ test('notes that tell a time become marks', () => {
 })
 
 test('the overview has the charts that have something to show', () => {
-  const r = result({ metrics: [metric('home.latency', 'histogram', { count: 2 }), metric('home.error.refused', 'counter', { count: 1 }), metric('home.error.reset', 'counter', { count: 0 }), metric('home.connections_open', 'gauge', { value: 0 })], config: { ...result({}).config, classes: [{ name: 'a', users: 1, rate: 0, load: '', closed: true }] } })
+  const r = result({ metrics: [metric('home.latency', 'histogram', { role: 'op.time', of: 'home', count: 2 }), metric('home.error.refused', 'counter', { role: 'op.unanswered', of: 'home', by: 'error', part: 'refused', count: 1 }), metric('home.error.reset', 'counter', { role: 'op.unanswered', of: 'home', by: 'error', part: 'reset', count: 0 }), metric('home.connections_open', 'gauge', { role: 'connections', of: 'home', by: 'state', part: 'open', value: 0 }), ofA('active', 'gauge', { value: 0 })], config: { ...result({}).config, classes: [{ name: 'a', users: 1, rate: 0, load: '', closed: true }] } })
   const s = series({ 'home.latency count': [1, 1], 'home.latency p99': [3, 4], 'vu.a.active value': [1, 0], 'home.error.refused count': [0, 1], 'home.error.reset count': [0, 0], 'home.connections_open value': [1, 0] })
   const charts = overview(r, s)
   assert.deepEqual(charts.map((c) => c.title), ['Rate', 'Percentiles over time', 'Users', 'Errors by class', 'Connections'])
@@ -89,8 +90,8 @@ test('a graph is a chart, and another where its metrics share no axis', () => {
 })
 
 test('response times of a closed class are its service times, shown once', () => {
-  const times = { group: 'Users (a)', graph: 'Iteration time', count: 1 }
-  const r = result({ metrics: [metric('vu.a.response', 'histogram', times), metric('vu.a.service', 'histogram', times)], config: { ...result({}).config, classes: [{ name: 'a', users: 1, rate: 0, load: '', closed: true }] } })
+  const times = { graph: 'Iteration time', count: 1 }
+  const r = result({ metrics: [ofA('response', 'histogram', times), ofA('service', 'histogram', times)], config: { ...result({}).config, classes: [{ name: 'a', users: 1, rate: 0, load: '', closed: true }] } })
   const s = series({ 'vu.a.response p99': [1], 'vu.a.service p99': [1] })
   assert.deepEqual(groups(r, s)[0]!.charts.map((c) => c.note), ['vu.a.service'])
   r.config.classes[0]!.closed = false
@@ -99,10 +100,11 @@ test('response times of a closed class are its service times, shown once', () =>
 
 test('what says the same as one above is left out', () => {
   const spread = { stdev: 1, max: 2, within_stdev: 0.5 }
-  const ok = metric('a.ok', 'counter', { count: 5, spread })
-  assert.ok(repeats(metric('a.status.2xx', 'counter', { count: 5, spread }), [ok]))
-  assert.ok(!repeats(metric('a.also', 'counter', { count: 5, spread }), [ok]))
-  assert.ok(!repeats(metric('a.status.2xx', 'counter', { count: 5, spread: { ...spread, max: 3 } }), [ok]))
+  const ok = metric('a.ok', 'counter', { role: 'op.ok', of: 'a', count: 5, spread })
+  const part = { role: 'op.ok', of: 'a', by: 'status', part: '200', count: 5 }
+  assert.ok(repeats(metric('a.status.200', 'counter', { ...part, spread }), [ok]))
+  assert.ok(!repeats(metric('b.status.200', 'counter', { ...part, of: 'b', spread }), [ok]))
+  assert.ok(!repeats(metric('a.status.200', 'counter', { ...part, spread: { ...spread, max: 3 } }), [ok]))
 })
 
 test('titles lose what all begin with', () => {

@@ -259,7 +259,14 @@ func (c *Client) StopAll(ctx context.Context, queued bool) ([]string, error) {
 
 // Result returns a run's result; if the run has not ended, the result so far.
 func (c *Client) Result(ctx context.Context, id string) (*run.Result, error) {
-	return ask[*run.Result](ctx, c, request{method: "GET", path: runPath(id, "/result")})
+	r, err := ask[*run.Result](ctx, c, request{method: "GET", path: runPath(id, "/result")})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Accept(); err != nil {
+		return nil, fmt.Errorf("result of run %s: %w", id, err)
+	}
+	return r, nil
 }
 
 // Agents returns the agents that have joined.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/health"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -66,7 +67,7 @@ func (r *Runner) batch(seq uint64, from, to time.Duration, began time.Time) *wir
 	cut := r.registry.Cut()
 	b := &wire.Batch{Seq: seq, FromNs: int64(from), ToNs: int64(to), First: uint32(cut.First)}
 	for _, d := range cut.Declared {
-		b.Declared = append(b.Declared, &wire.Metric{Title: d.Title, Type: string(d.Type), Group: d.Group, Graph: d.Graph, Unit: d.Unit})
+		b.Declared = append(b.Declared, wire.MetricOf(run.Metric{Title: d.Title, Type: run.MetricType(d.Type), Group: d.Group, Graph: d.Graph, Unit: d.Unit, Counts: d.Counts}))
 	}
 	for _, v := range cut.Counters {
 		b.Counters = append(b.Counters, &wire.Counter{Metric: uint32(v.Metric), Add: v.Value})

@@ -4,6 +4,7 @@ import (
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // counts are the metrics that every class has, whatever its clients record.
@@ -37,63 +38,73 @@ type counts struct {
 const prefix = "vu."
 
 // newCounts declares the metrics of a class and returns their meters. Which ones depends on
-// its kind; the other meters are zero and must not be used. The error is that of Setup or
+// its kind; the other meters are zero and must not be used. The error is that of Declare or
 // Find.
 func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error) {
 	c := new(counts)
-	meters := map[string]*meter.Meter{}
-	graph := func(title, unit string, kind metrics.Type, names ...string) metrics.Graph {
-		g := metrics.Graph{Title: title, Unit: unit}
-		for _, name := range names {
-			g.Metrics = append(g.Metrics, metrics.Metric{Title: prefix + class + "." + name, Type: kind})
-			meters[name] = map[string]*meter.Meter{
-				"active": &c.active, "started": &c.started, "finished": &c.finished, "panics": &c.panics, "start_lag": &c.lag,
-				"iterations": &c.iterations, "errors": &c.errors, "cut": &c.cut, "response": &c.response, "service": &c.service, "failure": &c.failure,
-				"planned": &c.planned, "begun": &c.begun, "late": &c.late, "behind": &c.behind, "users_behind": &c.behind, "dropped": &c.dropped, "queue_wait": &c.wait,
-			}[name]
-		}
-		return g
-	}
-	g := metrics.Group{Name: "Users (" + class + ")", Graphs: []metrics.Graph{
-		graph("Active users", "N", metrics.Gauge, "active"),
-		graph("Users", "N", metrics.Counter, "started", "finished", "panics"),
-	}}
+	d := declaration{class: class, group: metrics.Group{Name: "Users (" + class + ")"}, counts: map[string]run.Counts{}, meters: map[string]*meter.Meter{}}
+	d.graph("Active users", "N", metrics.Gauge, one{"active", run.ClassActive, &c.active})
+	d.graph("Users", "N", metrics.Counter, one{"started", run.ClassStarted, &c.started}, one{"finished", run.ClassFinished, &c.finished}, one{"panics", run.ClassPanics, &c.panics})
 	switch _, open := vu.Load.(scenario.Arrival); {
 	case open:
-		g.Graphs = append(g.Graphs,
-			graph("Planned starts", "N", metrics.Counter, "planned", "begun", "late", "dropped"),
-			graph("Starts behind plan", "N", metrics.Gauge, "behind"),
-			graph("Queue wait", "ns", metrics.Histogram, "queue_wait"))
+		d.graph("Planned starts", "N", metrics.Counter, one{"planned", run.ClassPlanned, &c.planned}, one{"begun", run.ClassBegun, &c.begun},
+			one{"late", run.ClassLate, &c.late}, one{"dropped", run.ClassDropped, &c.dropped})
+		d.graph("Starts behind plan", "N", metrics.Gauge, one{"behind", run.ClassBehind, &c.behind})
+		d.graph("Queue wait", "ns", metrics.Histogram, one{"queue_wait", run.ClassWait, &c.wait})
 	case vu.Rate > 0:
-		g.Graphs = append(g.Graphs, graph("Users behind plan", "N", metrics.Gauge, "users_behind"))
+		d.graph("Users behind plan", "N", metrics.Gauge, one{"users_behind", run.ClassUsersBehind, &c.behind})
 	}
 	if !once(vu) {
-		g.Graphs = append(g.Graphs,
-			graph("Iterations", "N", metrics.Counter, "iterations", "errors", "cut"),
-			graph("Iteration time", "ns", metrics.Histogram, "response", "service", "failure"))
+		d.graph("Iterations", "N", metrics.Counter, one{"iterations", run.ClassDone, &c.iterations}, one{"errors", run.ClassFailed, &c.errors}, one{"cut", run.ClassCut, &c.cut})
+		d.graph("Iteration time", "ns", metrics.Histogram, one{"response", run.ClassResponse, &c.response}, one{"service", run.ClassService, &c.service}, one{"failure", run.ClassFailure, &c.failure})
 	}
-	for _, name := range taskNames(vu.Tasks) {
-		g.Graphs = append(g.Graphs, graph("Task "+name, "ns", metrics.Histogram, "task."+name))
+	tasks := taskNames(vu.Tasks)
+	c.tasks = make([]meter.Meter, len(tasks))
+	for i, name := range tasks {
+		title := "task." + name
+		d.graph("Task "+name, "ns", metrics.Histogram, one{title, run.ClassTask, &c.tasks[i]})
+		d.counts[d.title(title)] = run.Counts{Role: run.ClassTask, Of: class, By: "task", Part: name}
 	}
-	g.Graphs = append(g.Graphs, graph("Start lag", "ns", metrics.Histogram, "start_lag"))
-	if err := r.Setup([]metrics.Group{g}); err != nil {
+	d.graph("Start lag", "ns", metrics.Histogram, one{"start_lag", run.ClassLag, &c.lag})
+	if err := r.Declare([]metrics.Group{d.group}, d.counts); err != nil {
 		return nil, err
 	}
-	for _, name := range taskNames(vu.Tasks) {
-		m, err := r.Find(prefix + class + ".task." + name)
-		if err != nil {
-			return nil, err
-		}
-		c.tasks = append(c.tasks, m)
-		delete(meters, "task."+name)
-	}
-	for name, m := range meters {
+	for title, m := range d.meters {
 		var err error
-		if *m, err = r.Find(prefix + class + "." + name); err != nil {
+		if *m, err = r.Find(title); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
+}
+
+// declaration is the metrics of a class before they are declared.
+type declaration struct {
+	class  string
+	group  metrics.Group
+	counts map[string]run.Counts   // by title
+	meters map[string]*meter.Meter // where they belong, by title
+}
+
+// one is a metric of a class.
+type one struct {
+	name  string // the end of its title
+	role  run.Role
+	meter *meter.Meter
+}
+
+// title returns the title of the class's metric of that name.
+func (d *declaration) title(name string) string { return prefix + d.class + "." + name }
+
+// graph adds a graph of metrics of one type, each of the whole class.
+func (d *declaration) graph(title, unit string, t metrics.Type, all ...one) {
+	g := metrics.Graph{Title: title, Unit: unit}
+	for _, m := range all {
+		title := d.title(m.name)
+		g.Metrics = append(g.Metrics, metrics.Metric{Title: title, Type: t})
+		d.counts[title], d.meters[title] = run.Counts{Role: m.role, Of: d.class}, m.meter
+	}
+	d.group.Graphs = append(d.group.Graphs, g)
 }
 
 // once reports whether users have no iterations: their work is one call of Fu.

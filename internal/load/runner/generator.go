@@ -6,6 +6,7 @@ import (
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // generator records the samples of a health.Sampler about this machine and process. Each
@@ -22,7 +23,7 @@ type generator struct {
 func newGenerator(r *meter.Registry) (*generator, error) {
 	g := &generator{due: health.Every}
 	group := metrics.Group{Name: health.Group}
-	at := map[string]int{}
+	at, counts := map[string]int{}, map[string]run.Counts{}
 	for _, m := range health.Metrics {
 		i, ok := at[m.Graph]
 		if !ok {
@@ -32,8 +33,9 @@ func newGenerator(r *meter.Registry) (*generator, error) {
 		}
 		graph := &group.Graphs[i]
 		graph.Metrics = append(graph.Metrics, metrics.Metric{Title: health.Prefix + m.Name, Type: metrics.Histogram})
+		counts[health.Prefix+m.Name] = run.Counts{Role: run.Own, Part: m.Name}
 	}
-	if err := r.Setup([]metrics.Group{group}); err != nil {
+	if err := r.Declare([]metrics.Group{group}, counts); err != nil {
 		return nil, err
 	}
 	for i, m := range health.Metrics {

@@ -96,11 +96,11 @@ func pack(t *tar.Writer, id, path string, when time.Time) error {
 // wire.ErrRecord.
 func complete(f *os.File) (n int64, err error) {
 	in := &counter{in: f}
-	records := bufio.NewReaderSize(in, 64<<10)
-	err = wire.ReadRecordsHead(records)
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	records, err := wire.OpenRecords(buffered)
 	for err == nil {
-		n = in.n - int64(records.Buffered())
-		_, _, err = wire.ReadRecord(records)
+		n = in.n - int64(buffered.Buffered())
+		_, _, err = records.Next()
 	}
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, fmt.Errorf("%s: %w", f.Name(), err)
@@ -162,12 +162,12 @@ func (h History) examine(id string) (*run.Result, error) {
 		return nil, errors.New("it has no batches")
 	}
 	defer f.Close()
-	records := bufio.NewReaderSize(f, 64<<10)
-	if err := wire.ReadRecordsHead(records); err != nil {
+	records, err := wire.OpenRecords(bufio.NewReaderSize(f, 64<<10))
+	if err != nil {
 		return nil, err
 	}
 	for {
-		if _, _, err := wire.ReadRecord(records); errors.Is(err, io.EOF) {
+		if _, _, err := records.Next(); errors.Is(err, io.EOF) {
 			return r, nil
 		} else if err != nil { // also if the file ends within a record
 			return nil, fmt.Errorf("batches: %w", err)

@@ -161,12 +161,12 @@ func (h History) Batches(id string, each func(executor int, b *wire.Batch) error
 		return err
 	}
 	defer file.Close()
-	in := bufio.NewReaderSize(file, 64<<10)
-	if err := wire.ReadRecordsHead(in); err != nil {
+	records, err := wire.OpenRecords(bufio.NewReaderSize(file, 64<<10))
+	if err != nil {
 		return fmt.Errorf("%s: %w", file.Name(), err)
 	}
 	for {
-		executor, b, err := wire.ReadRecord(in)
+		executor, b, err := records.Next()
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil

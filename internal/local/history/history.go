@@ -64,8 +64,8 @@ func (h History) Load(id string) (*run.Result, error) {
 	if err := json.Unmarshal(b, r); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(h.Dir(id), resultFile), err)
 	}
-	if r.Format != run.Format {
-		return nil, fmt.Errorf("%s has format %q, and this gobench reads %q", filepath.Join(h.Dir(id), resultFile), r.Format, run.Format)
+	if err := r.Accept(); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(h.Dir(id), resultFile), err)
 	}
 	if !r.State.Final() && !h.owned(id) {
 		r.State, r.Cause = run.Failed, "gobench ended before the run did"

@@ -200,5 +200,8 @@ func (s *Store) Result(ctx context.Context, id string) (*run.Result, error) {
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, fmt.Errorf("result of run %s: %w", id, err)
 	}
+	if err := r.Accept(); err != nil {
+		return nil, fmt.Errorf("result of run %s: %w", id, err)
+	}
 	return r, nil
 }

@@ -27,6 +27,7 @@ type Merger struct {
 	executors []*source
 	metrics   []*metric
 	byTitle   map[string]*metric
+	byCounts  map[run.Counts]*metric // the first of each
 	failures  map[failure]int64
 	samples   map[failure][]run.Sample // by source and class
 	notes     []string
@@ -62,7 +63,7 @@ type failure struct{ source, class, text string }
 // New returns a Merger for a run of executors 0 to executors-1, whose series has this
 // interval.
 func New(executors int, interval time.Duration) *Merger {
-	m := &Merger{interval: interval, byTitle: map[string]*metric{}, failures: map[failure]int64{}, samples: map[failure][]run.Sample{}, rows: map[int64]*row{}}
+	m := &Merger{interval: interval, byTitle: map[string]*metric{}, byCounts: map[run.Counts]*metric{}, failures: map[failure]int64{}, samples: map[failure][]run.Sample{}, rows: map[int64]*row{}}
 	for range executors {
 		m.executors = append(m.executors, new(source))
 	}
@@ -107,12 +108,12 @@ func (m *Merger) Has(executor int, b *wire.Batch) bool {
 	return over || b.Seq != 0 && b.Seq <= seq
 }
 
-// CountOf returns the sum of an executor's counter, warm-up included; 0 if it has no
-// counter of that title.
-func (m *Merger) CountOf(executor int, title string) int64 {
+// CountOf returns the sum of the executor's counter of what counts, warm-up included; 0 if it
+// has no such counter.
+func (m *Merger) CountOf(executor int, counts run.Counts) int64 {
 	s := m.executors[executor]
 	for n, t := range s.metrics {
-		if t.Title == title {
+		if t.Counts == counts {
 			return s.counters[n]
 		}
 	}
@@ -239,9 +240,14 @@ func (m *Merger) declared(s *source, b *wire.Batch) ([]*metric, error) {
 		}
 		t := m.byTitle[d.Title]
 		if t == nil {
-			t = &metric{Metric: run.Metric{Title: d.Title, Type: typ, Group: d.Group, Graph: d.Graph, Unit: d.Unit}}
+			t = &metric{Metric: d.Metric()}
+			if !t.Role.Fits(typ) {
+				return nil, fmt.Errorf("metric %q is a %s with the role %q", d.Title, d.Type, d.Role)
+			}
 		} else if t.Type != typ || t.Unit != d.Unit {
 			return nil, fmt.Errorf("metric %q is a %s in %s on one executor and a %s in %s on another", d.Title, t.Type, t.Unit, d.Type, d.Unit)
+		} else if c := d.Metric().Counts; t.Counts != c {
+			return nil, fmt.Errorf("metric %q counts %v on one executor and %v on another", d.Title, t.Counts, c)
 		}
 		known = append(known, t)
 	}
@@ -264,6 +270,9 @@ func (m *Merger) declare(s *source, known []*metric) {
 			m.metrics = append(m.metrics, t)
 			m.declares = append(m.declares, t.Metric)
 			m.byTitle[t.Title] = t
+			if m.byCounts[t.Counts] == nil {
+				m.byCounts[t.Counts] = t
+			}
 		}
 		s.counters = append(s.counters, 0)
 		s.counts = append(s.counts, 0)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -23,12 +24,12 @@ type recorder struct {
 	add       int64
 }
 
-var declared = []*wire.Metric{
+var declared = roles.Declare([]*wire.Metric{
 	{Title: "home.ok", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N"},
 	{Title: "home.latency", Type: "histogram", Group: "HTTP (home)", Graph: "Latency", Unit: "ns"},
 	{Title: "home.open", Type: "gauge", Group: "HTTP (home)", Graph: "Connections", Unit: "N"},
 	{Title: "home.size", Type: "histogram", Group: "HTTP (home)", Graph: "Size", Unit: "B"},
-}
+}...)
 
 func newRecorder() *recorder { return &recorder{pending: new(hdr.Histogram)} }
 

@@ -113,7 +113,7 @@ func (r *Recount) batch(b *wire.Batch) error {
 			b.GoUnixNs = r.of.began.UnixNano()
 		}
 		for _, t := range r.of.metrics {
-			b.Declared = append(b.Declared, &wire.Metric{Title: t.Title, Type: string(t.Type), Group: t.Group, Graph: t.Graph, Unit: t.Unit})
+			b.Declared = append(b.Declared, wire.MetricOf(t.Metric))
 		}
 		for _, x := range r.of.Samples() {
 			b.Samples = append(b.Samples, &wire.Sample{Source: x.Source, Class: x.Class, AtNs: int64(x.At * 1e9), Text: x.Text})

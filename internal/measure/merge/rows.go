@@ -206,16 +206,11 @@ func (t *metric) spreadOf() *run.Spread {
 	return &run.Spread{Stdev: stdev / perMilli, Max: float64(t.rates.Max()) / perMilli, Within: t.rates.Within(t.rates.Mean()-stdev, t.rates.Mean()+stdev)}
 }
 
-// lostOf returns the counter of the operations that t, a histogram, lacks; nil if no such
-// counter is declared or t is no histogram.
+// lostOf returns the counter of what t, a histogram, lacks (run.Role.Missing); nil if no such
+// counter is declared or t lacks nothing.
 func (m *Merger) lostOf(t *metric) *metric {
-	if t.Type != run.Histogram {
-		return nil
-	}
-	for _, title := range run.LostTitles(t.Title) {
-		if lost := m.byTitle[title]; lost != nil && lost.Type == run.Counter {
-			return lost
-		}
+	if missing := t.Role.Missing(); missing != run.Other {
+		return m.byCounts[t.Counts.As(missing)]
 	}
 	return nil
 }

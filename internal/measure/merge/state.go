@@ -13,16 +13,19 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
+// stateFormat is the format of a RunState whose metrics have their roles.
+const stateFormat = 2
+
 // State returns the encoded state of the whole run, for Restore: totals, failures, samples
 // and notes, not the executors' (see SourceState) and not the intervals that have not been
 // returned.
 func (m *Merger) State() []byte {
-	s := &RunState{EndNs: int64(m.end), ReturnedNs: m.returned, Notes: m.notes}
+	s := &RunState{Format: stateFormat, EndNs: int64(m.end), ReturnedNs: m.returned, Notes: m.notes}
 	if !m.began.IsZero() {
 		s.BeganUnixNs = m.began.UnixNano()
 	}
 	for _, t := range m.metrics {
-		s.Declared = append(s.Declared, &wire.Metric{Title: t.Title, Type: string(t.Type), Group: t.Group, Graph: t.Graph, Unit: t.Unit})
+		s.Declared = append(s.Declared, wire.MetricOf(t.Metric))
 		total := &Total{Sum: t.sum}
 		if t.Type == run.Histogram {
 			total.Counts = t.hist.Append(nil)
@@ -76,6 +79,11 @@ func Restore(interval time.Duration, state []byte, sources [][]byte) (*Merger, e
 	}
 	if len(whole.Totals) != len(whole.Declared) {
 		return nil, fmt.Errorf("read the state of a run: %d totals of %d metrics", len(whole.Totals), len(whole.Declared))
+	}
+	if whole.Format < stateFormat {
+		for _, d := range whole.Declared {
+			d.SetCounts(run.Counts1(d.Title, run.MetricType(d.Type), d.Group))
+		}
 	}
 	known, err := m.declared(new(source), &wire.Batch{Declared: whole.Declared})
 	if err != nil {
@@ -147,8 +155,9 @@ func decode(h *hdr.Histogram, b []byte) error {
 	return nil
 }
 
-// Declared returns the metrics of the run, without their records.
-func (m *Merger) Declared() []run.Metric { return slices.Clone(m.declares) }
+// Declared returns the metrics of the run, without their records. The caller must not change
+// them.
+func (m *Merger) Declared() []run.Metric { return slices.Clip(m.declares) }
 
 // Note adds a note, as those of executors are added, of which it stores the first 64 KiB.
 // Of a run's notes the first 1000 are stored, and then one that there were more.

@@ -160,6 +160,7 @@ type RunState struct {
 	BeganUnixNs   int64                  `protobuf:"varint,6,opt,name=began_unix_ns,json=beganUnixNs,proto3" json:"began_unix_ns,omitempty"`
 	EndNs         int64                  `protobuf:"varint,7,opt,name=end_ns,json=endNs,proto3" json:"end_ns,omitempty"`
 	ReturnedNs    int64                  `protobuf:"varint,8,opt,name=returned_ns,json=returnedNs,proto3" json:"returned_ns,omitempty"` // intervals that begin before it have been returned
+	Format        uint32                 `protobuf:"varint,9,opt,name=format,proto3" json:"format,omitempty"`                           // 2: metrics have their roles; 0 is that of an older gobench
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -250,6 +251,13 @@ func (x *RunState) GetReturnedNs() int64 {
 	return 0
 }
 
+func (x *RunState) GetFormat() uint32 {
+	if x != nil {
+		return x.Format
+	}
+	return 0
+}
+
 // Total is a metric over the run.
 type Total struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -331,7 +339,7 @@ const file_internal_measure_merge_state_proto_rawDesc = "" +
 	"\bgathered\x18\v \x01(\bR\bgathered\x1a9\n" +
 	"\vGaugesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x12R\x05value:\x028\x01\"\xcb\x02\n" +
+	"\x05value\x18\x02 \x01(\x12R\x05value:\x028\x01\"\xe3\x02\n" +
 	"\bRunState\x123\n" +
 	"\bdeclared\x18\x01 \x03(\v2\x17.gobench.wire.v1.MetricR\bdeclared\x12/\n" +
 	"\x06totals\x18\x02 \x03(\v2\x17.gobench.merge.v1.TotalR\x06totals\x124\n" +
@@ -341,7 +349,8 @@ const file_internal_measure_merge_state_proto_rawDesc = "" +
 	"\rbegan_unix_ns\x18\x06 \x01(\x03R\vbeganUnixNs\x12\x15\n" +
 	"\x06end_ns\x18\a \x01(\x03R\x05endNs\x12\x1f\n" +
 	"\vreturned_ns\x18\b \x01(\x03R\n" +
-	"returnedNs\"G\n" +
+	"returnedNs\x12\x16\n" +
+	"\x06format\x18\t \x01(\rR\x06format\"G\n" +
 	"\x05Total\x12\x10\n" +
 	"\x03sum\x18\x01 \x01(\x03R\x03sum\x12\x16\n" +
 	"\x06counts\x18\x02 \x01(\fR\x06counts\x12\x14\n" +

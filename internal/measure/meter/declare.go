@@ -10,6 +10,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // Decl is a declared metric with its place in the hierarchy.
@@ -19,6 +20,7 @@ type Decl struct {
 	Group string
 	Graph string
 	Unit  string
+	run.Counts
 }
 
 func (d Decl) String() string {
@@ -42,22 +44,29 @@ type declared struct {
 // one type, unit and place in a run. If Setup returns an error, nothing was declared in r;
 // the error of a second, different declaration names both. A connected registry has passed
 // the groups on before it checks them.
-func (r *Registry) Setup(groups []metrics.Group) error {
+func (r *Registry) Setup(groups []metrics.Group) error { return r.Declare(groups, nil) }
+
+// Declare is Setup of metrics of which some have a role: counts is by title, and has no title
+// that is not in groups. A metric's first declaration has its role.
+func (r *Registry) Declare(groups []metrics.Group, counts map[string]run.Counts) error {
 	if r.to != nil {
 		if err := r.to.setup(groups); err != nil {
 			return err
 		}
 	}
-	if d := r.declared.Load(); d.has(groups) {
+	if d := r.declared.Load(); d.has(groups, counts) {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := r.declared.Load().clone()
 	for _, g := range groups {
-		if err := d.add(g); err != nil {
+		if err := d.add(g, counts); err != nil {
 			return err
 		}
+	}
+	if err := d.agrees(counts); err != nil {
+		return err
 	}
 	for _, s := range r.shards { // before the first Find can return them
 		s.mu.Lock()
@@ -99,9 +108,14 @@ func (r *Registry) Notify(title string, value int64) error {
 	return nil
 }
 
-// has reports whether all of groups are declared, each graph with the same unit and
-// metrics.
-func (d *declared) has(groups []metrics.Group) bool {
+// has reports whether all of groups are declared, each graph with the same unit and metrics,
+// and all of counts.
+func (d *declared) has(groups []metrics.Group, counts map[string]run.Counts) bool {
+	for title, c := range counts {
+		if i, ok := d.byTitle[title]; !ok || d.decls[i].Counts != c {
+			return false
+		}
+	}
 	for _, g := range groups {
 		known, ok := d.groups[g.Name]
 		if !ok {
@@ -123,6 +137,19 @@ func same(a, b metrics.Graph) bool {
 	return a.Title == b.Title && a.Unit == b.Unit && slices.Equal(a.Metrics, b.Metrics)
 }
 
+// agrees returns an error if a title of counts is not declared, or counts something else.
+func (d *declared) agrees(counts map[string]run.Counts) error {
+	for _, title := range slices.Sorted(maps.Keys(counts)) {
+		switch i, ok := d.byTitle[title]; {
+		case !ok:
+			return fmt.Errorf("metric %q has the role %q and is not declared", title, counts[title].Role)
+		case d.decls[i].Counts != counts[title]:
+			return fmt.Errorf("metric %q is declared twice: first it counts %+v, now %+v", title, d.decls[i].Counts, counts[title])
+		}
+	}
+	return nil
+}
+
 // clone returns a copy that add can change without changing d.
 func (d *declared) clone() *declared {
 	c := *d
@@ -136,7 +163,7 @@ func (d *declared) clone() *declared {
 
 // add declares a group, or the new graphs of a known one. If it returns an error, d may
 // have part of it and must be thrown away.
-func (d *declared) add(g metrics.Group) error {
+func (d *declared) add(g metrics.Group, counts map[string]run.Counts) error {
 	if err := checkName("a group's name", g.Name); err != nil {
 		return err
 	}
@@ -155,7 +182,7 @@ func (d *declared) add(g metrics.Group) error {
 			continue
 		}
 		for _, m := range graph.Metrics {
-			if err := d.addMetric(Decl{m.Title, m.Type, g.Name, graph.Title, graph.Unit}); err != nil {
+			if err := d.addMetric(Decl{m.Title, m.Type, g.Name, graph.Title, graph.Unit, counts[m.Title]}); err != nil {
 				return err
 			}
 		}
@@ -177,10 +204,14 @@ func (d *declared) addMetric(m Decl) error {
 		return err
 	}
 	if i, ok := d.byTitle[m.Title]; ok {
-		if d.decls[i] != m {
-			return fmt.Errorf("metric declared twice: first %v, now %v; a title is unique in a run", d.decls[i], m)
+		known := d.decls[i]
+		if known.Counts, m.Counts = (run.Counts{}), (run.Counts{}); known != m {
+			return fmt.Errorf("metric declared twice: first %v, now %v; a title is unique in a run", known, m)
 		}
 		return nil // the graph differs elsewhere, and the caller reports that
+	}
+	if err := checkCounts(m); err != nil {
+		return err
 	}
 	var k kind
 	switch m.Type {
@@ -206,6 +237,22 @@ func (d *declared) addMetric(m Decl) error {
 	d.byTitle[m.Title] = len(d.decls)
 	d.decls = append(d.decls, m)
 	d.metrics = append(d.metrics, made)
+	return nil
+}
+
+// checkCounts returns an error if m cannot count what it says.
+func checkCounts(m Decl) error {
+	c := m.Counts
+	switch {
+	case c == run.Counts{}:
+		return nil
+	case !c.Role.Fits(run.MetricType(m.Type)):
+		return fmt.Errorf("metric %q is a %s, and cannot have the role %q", m.Title, m.Type, c.Role)
+	case c.Of == "" && c.Role != run.Own:
+		return fmt.Errorf("metric %q has the role %q, but not of what", m.Title, c.Role)
+	case (c.Role == run.OpTime || c.Role == run.OpAge) && m.Unit != "ns":
+		return fmt.Errorf("metric %q has the role %q in the unit %q: want ns", m.Title, c.Role, m.Unit)
+	}
 	return nil
 }
 

@@ -208,7 +208,7 @@ func (hs *hosts) uneven(users map[string]map[string]int64) string {
 			}
 			all := int64(0)
 			for _, e := range h.executors {
-				all += hs.merger.CountOf(e, "vu."+class+".iterations")
+				all += hs.merger.CountOf(e, run.Counts{Role: run.ClassDone, Of: class})
 			}
 			pace := float64(all) / float64(n)
 			if least == nil || pace < low {

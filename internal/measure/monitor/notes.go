@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
 )
@@ -77,16 +76,16 @@ func fewSamples(r *run.Result) string {
 	}
 	clients, leading := false, run.Leading(r.Metrics)
 	for _, m := range r.Metrics {
-		if m.Times != nil && leading[m.Title] && !strings.HasPrefix(m.Title, health.Prefix) && !strings.HasPrefix(m.Title, "vu.") {
+		if m.Times != nil && leading[m.Title] {
 			clients = true
 			look(m)
 		}
 	}
 	for _, c := range r.Config.Classes {
-		switch m := find(r.Metrics, "vu."+c.Name+".response"); {
+		switch m := find(r.Metrics, run.ClassResponse, c.Name); {
 		case m.Times == nil || c.Closed && clients:
 		case c.Closed:
-			look(find(r.Metrics, "vu."+c.Name+".service")) // the same, under the name that the report shows
+			look(find(r.Metrics, run.ClassService, c.Name)) // the same, under the name that the report shows
 		default:
 			look(m)
 		}
@@ -115,7 +114,7 @@ func several(titles []string) string {
 // fastFailures returns a note if a class's failed iterations took less than half as long
 // (median) as its good ones; "" if not, or with fewer than ten failed ones.
 func fastFailures(class string, metrics []run.Metric) string {
-	bad, good := find(metrics, "vu."+class+".failure"), find(metrics, "vu."+class+".service")
+	bad, good := find(metrics, run.ClassFailure, class), find(metrics, run.ClassService, class)
 	if bad.Times == nil || good.Times == nil || *bad.Count < enoughFailures || bad.Times.P50 >= good.Times.P50/2 {
 		return ""
 	}
@@ -125,12 +124,10 @@ func fastFailures(class string, metrics []run.Metric) string {
 // enoughFailures is how many have a meaningful median.
 const enoughFailures = 10
 
-// find returns the metric of a title, or a zero Metric.
-func find(metrics []run.Metric, title string) run.Metric {
-	for _, m := range metrics {
-		if m.Title == title {
-			return m
-		}
+// find returns the metric of a role of a class, or a zero Metric.
+func find(metrics []run.Metric, role run.Role, class string) run.Metric {
+	if m := run.Find(metrics, run.Counts{Role: role, Of: class}); m != nil {
+		return *m
 	}
 	return run.Metric{}
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 )
 
 // times is a distribution of n times with a median in ms.
 func times(title string, n int64, median float64) run.Metric {
-	return run.Metric{Title: title, Type: "histogram", Unit: "ns", Record: run.Record{Count: &n, Times: &run.Times{P50: median}}}
+	return roles.Metric(run.Metric{Title: title, Type: "histogram", Unit: "ns", Record: run.Record{Count: &n, Times: &run.Times{P50: median}}})
 }
 
 func TestNotes(t *testing.T) {

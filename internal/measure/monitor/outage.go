@@ -2,7 +2,7 @@ package monitor
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
@@ -29,10 +29,10 @@ var advice = map[string]string{
 // returns nil without notes.
 func noAnswer(r *run.Result) (notes []string) {
 	for _, m := range r.Metrics {
-		if m.Lost == nil || *m.Lost == 0 || m.Count == nil || *m.Count > 0 {
+		if m.Role != run.OpTime || !m.Whole() || m.Lost == nil || *m.Lost == 0 || m.Count == nil || *m.Count > 0 {
 			continue
 		}
-		client := strings.TrimSuffix(m.Title, ".latency")
+		client := m.Of
 		for _, f := range r.Errors {
 			if f.Source == client && advice[f.Class] != "" {
 				notes = append(notes, fmt.Sprintf("nothing was answered: all %s operations of %s failed (%s); %s", units.Count(*m.Lost), client, f.Class, advice[f.Class]))
@@ -45,43 +45,71 @@ func noAnswer(r *run.Result) (notes []string) {
 
 // outages finds the times in which a target that had answered before did not answer.
 type outages struct {
-	drain   bool               // no operations begin any more: that only slow ones are left, and time out, is no outage
-	clients map[string]*outage // by the title of the histogram of their operations; added at the first answer
+	drain    bool // no operations begin any more: that only slow ones are left, and time out, is no outage
+	declared int  // number of metrics that were looked through for operations
+	all      []*outage
 }
 
+// outage is what is known of one kind of operation. Its first four fields are titles of
+// metrics; one that is not declared is empty.
 type outage struct {
-	open bool // nothing has been answered since from
-	from float64
+	operation  string
+	time       string
+	unanswered string
+	timeout    string
+
+	answered bool // something was, at some time
+	open     bool // nothing has been answered since from
+	from     float64
 
 	begin, end float64 // the longest outage that has ended
 }
 
-// add adds the next interval; the caller must add all in the order of time.
-func (o *outages) add(i run.Interval) {
-	if o.clients == nil {
-		o.clients = map[string]*outage{}
-	}
-	for title, r := range i.Metrics {
-		if strings.HasSuffix(title, ".latency") && r.Times != nil && o.clients[title] == nil {
-			o.clients[title] = new(outage)
-		}
-	}
-	for title, c := range o.clients {
-		if r := i.Metrics[title]; r.Times != nil { // a histogram has recordings if something was answered
-			if c.open && i.From-c.from > c.end-c.begin {
-				c.begin, c.end = c.from, i.From
-			}
-			c.open = false
+// declare finds the operations among the metrics of a run, of which it needs to see only those
+// since the last call.
+func (o *outages) declare(metrics []run.Metric) {
+	for ; o.declared < len(metrics); o.declared++ {
+		m := metrics[o.declared]
+		if m.Of == "" {
 			continue
 		}
-		for _, lost := range run.LostTitles(title) {
-			n := count(i, lost)
-			if o.drain {
-				n -= count(i, strings.TrimSuffix(title, ".latency")+".error.timeout")
+		timeout := m.Role == run.OpUnanswered && m.By == "error" && m.Part == "timeout"
+		if !timeout && (!m.Whole() || m.Role != run.OpTime && m.Role != run.OpUnanswered) {
+			continue
+		}
+		i := slices.IndexFunc(o.all, func(x *outage) bool { return x.operation == m.Of })
+		if i < 0 {
+			i = len(o.all)
+			o.all = append(o.all, &outage{operation: m.Of})
+		}
+		switch x := o.all[i]; {
+		case timeout:
+			x.timeout = m.Title
+		case m.Role == run.OpTime:
+			x.time = m.Title
+		default:
+			x.unanswered = m.Title
+		}
+	}
+}
+
+// add adds the next interval; the caller must add all in the order of time, and have declared
+// its metrics.
+func (o *outages) add(i run.Interval) {
+	for _, x := range o.all {
+		if i.Metrics[x.time].Times != nil { // a histogram has recordings if something was answered
+			if x.open && i.From-x.from > x.end-x.begin {
+				x.begin, x.end = x.from, i.From
 			}
-			if n > 0 && !c.open {
-				c.open, c.from = true, i.From
-			}
+			x.answered, x.open = true, false
+			continue
+		}
+		n := count(i, x.unanswered)
+		if o.drain {
+			n -= count(i, x.timeout)
+		}
+		if x.answered && n > 0 && !x.open {
+			x.open, x.from = true, i.From
 		}
 	}
 }
@@ -94,27 +122,22 @@ func count(i run.Interval, title string) int64 {
 	return 0
 }
 
-// notes describes the outages of a run that has ended: of each client the one that lasts,
-// else the longest. The outages of a client that never had an answer are left out.
+// notes describes the outages of a run that has ended: of each operation the one that lasts,
+// else the longest. The outages of one that never had an answer are left out.
 func (o *outages) notes(r *run.Result) (notes []string) {
-	for _, m := range r.Metrics { // in their order
-		c := o.clients[m.Title]
-		if c == nil {
-			continue
-		}
-		client := strings.TrimSuffix(m.Title, ".latency")
+	for _, x := range o.all {
 		class := ""
 		for _, f := range r.Errors {
-			if f.Source == client {
+			if f.Source == x.operation {
 				class = " (" + f.Class + ")"
 				break
 			}
 		}
 		switch {
-		case c.open:
-			notes = append(notes, fmt.Sprintf("the target went down: from %s on nothing of %s was answered%s", units.Seconds(c.from), client, class))
-		case c.end > c.begin:
-			notes = append(notes, fmt.Sprintf("the target was down from %s to %s: nothing of %s was answered%s", units.Seconds(c.begin), units.Seconds(c.end), client, class))
+		case x.open:
+			notes = append(notes, fmt.Sprintf("the target went down: from %s on nothing of %s was answered%s", units.Seconds(x.from), x.operation, class))
+		case x.end > x.begin:
+			notes = append(notes, fmt.Sprintf("the target was down from %s to %s: nothing of %s was answered%s", units.Seconds(x.begin), units.Seconds(x.end), x.operation, class))
 		}
 	}
 	return notes

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 )
 
 // second is an interval in which a client had answered operations with an answer and lost
@@ -44,6 +45,7 @@ func TestOutages(t *testing.T) {
 		"a run without intervals": {},
 	} {
 		var o outages
+		o.declare(roles.Set(run.Metric{Title: "home.latency", Type: "histogram"}, run.Metric{Title: "home.http_other_fail", Type: "counter"}, run.Metric{Title: "home.error.timeout", Type: "counter"}))
 		for i := range tt.answered {
 			o.drain = i >= len(tt.answered)-tt.drain
 			late := int64(0)
@@ -52,7 +54,7 @@ func TestOutages(t *testing.T) {
 			}
 			o.add(second(float64(i), tt.answered[i], tt.lost[i], late))
 		}
-		r := &run.Result{Metrics: []run.Metric{{Title: "home.latency"}, {Title: "home.http_ok"}}, Errors: []run.Failure{{Source: "vu.x", Class: "iteration"}, {Source: "home", Class: "refused"}}}
+		r := &run.Result{Errors: []run.Failure{{Source: "vu.x", Class: "iteration"}, {Source: "home", Class: "refused"}}}
 		if got := o.notes(r); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
@@ -63,7 +65,8 @@ func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	zero, five := int64(0), int64(5)
 	metric := func(answered, lost *int64) []run.Metric {
-		return []run.Metric{{Title: "home.latency", Record: run.Record{Count: answered, Lost: lost}}, {Title: "vu.x.response", Record: run.Record{Count: answered, Lost: lost}}}
+		return roles.Set(run.Metric{Title: "home.latency", Type: "histogram", Record: run.Record{Count: answered, Lost: lost}}, run.Metric{Title: "vu.x.response", Type: "histogram", Record: run.Record{Count: answered, Lost: lost}},
+			run.Metric{Title: "home.url.a.latency", Type: "histogram", Record: run.Record{Count: answered, Lost: lost}})
 	}
 	for class, text := range advice {
 		got := noAnswer(&run.Result{Metrics: metric(&zero, &five), Errors: []run.Failure{{Source: "home", Class: class}}})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -22,7 +23,7 @@ func TestUpdate(t *testing.T) {
 			b := &wire.Batch{Seq: uint64(seq), FromNs: int64(seq-1) * 1e9, ToNs: int64(seq) * 1e9, Counters: []*wire.Counter{{Add: 2}}}
 			if seq == 1 {
 				b.GoUnixNs = 1
-				b.Declared = []*wire.Metric{{Title: "vu.ask.iterations", Type: "counter"}}
+				b.Declared = roles.Declare(&wire.Metric{Title: "vu.ask.iterations", Type: "counter"})
 			}
 			if seq == 5 {
 				b.Final = &wire.Final{Counters: []*wire.Counter{{Add: 10}}, LoadNs: 5e9}
@@ -75,7 +76,7 @@ func TestRestoredTallyGoesOn(t *testing.T) {
 		from := int64(begins[e]) + int64(n-1)*1e9
 		b := &wire.Batch{Seq: uint64(n), FromNs: from, ToNs: from + 1e9, Counters: []*wire.Counter{{Add: 2}}}
 		if n == 1 {
-			b.Declared = []*wire.Metric{{Title: "vu.ask.iterations", Type: "counter"}}
+			b.Declared = roles.Declare(&wire.Metric{Title: "vu.ask.iterations", Type: "counter"})
 		}
 		return b
 	}
@@ -99,7 +100,7 @@ func TestRestoredTallyGoesOn(t *testing.T) {
 		}
 	}
 	for e, want := range []int64{4, 4, 4, 2} {
-		if n := second.Merger.CountOf(e, "vu.ask.iterations"); n != want {
+		if n := second.Merger.CountOf(e, run.Counts{Role: run.ClassDone, Of: "ask"}); n != want {
 			t.Errorf("executor %d counts %d, want %d", e, n, want)
 		}
 	}

@@ -119,6 +119,7 @@ func (t *Tally) Add(executor int, b *wire.Batch) error {
 func (t *Tally) Intervals(all bool) {
 	for _, i := range t.Merger.Intervals(all) {
 		i.Health = t.hosts.judge(i, all)
+		t.outages.declare(t.Merger.Declared())
 		t.outages.add(i)
 		verdict := t.hosts.verdict(nil)
 		totals := func() event.Totals {

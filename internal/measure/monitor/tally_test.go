@@ -9,6 +9,7 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -38,7 +39,7 @@ func (f *feed) second(starts int64, late time.Duration, final bool) *wire.Batch 
 			if m[1] == "histogram" {
 				unit = "ns"
 			}
-			b.Declared = append(b.Declared, &wire.Metric{Title: "vu.a." + m[0], Type: m[1], Group: "Users", Graph: m[0], Unit: unit})
+			b.Declared = append(b.Declared, roles.Declare(&wire.Metric{Title: "vu.a." + m[0], Type: m[1], Group: "Users", Graph: m[0], Unit: unit})...)
 		}
 	}
 	if final {

@@ -3,7 +3,6 @@ package monitor
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
@@ -12,7 +11,13 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// role is what a metric means for judging the host that recorded it.
+// use is what a metric means for judging the host that recorded it: its role, and its number
+// in health.Metrics or that of the host's class. Windows are added to by it.
+type use struct {
+	role role
+	of   uint16
+}
+
 type role uint8
 
 const (
@@ -30,57 +35,35 @@ const (
 	done
 )
 
-// classRoles are by the suffix after the class in a title.
-var classRoles = map[string]role{"active": active, "behind": behind, "users_behind": usersBehind, "start_lag": lag, "response": response,
-	"planned": planned, "dropped": dropped, "iterations": done, "cut": done}
+// classRoles are the roles of a class's metrics that are used.
+var classRoles = map[run.Role]role{run.ClassActive: active, run.ClassBehind: behind, run.ClassUsersBehind: usersBehind, run.ClassLag: lag,
+	run.ClassResponse: response, run.ClassPlanned: planned, run.ClassDropped: dropped, run.ClassDone: done, run.ClassCut: done}
 
-// figures are by title.
+// figures are the numbers of gobench's own figures, by name.
 var figures = func() map[string]uint16 {
 	all := map[string]uint16{}
 	for m, named := range health.Metrics {
-		all[health.Prefix+named.Name] = uint16(m)
+		all[named.Name] = uint16(m)
 	}
 	return all
 }()
 
-// use is a metric's role and what it belongs to: a figure of health.Metrics, or one of the
-// host's classes.
-type use struct {
-	role role
-	of   uint16
-}
-
 // useOf returns a metric's use; the zero use if it has none, as most. It adds the class
 // that the metric belongs to.
 func (h *host) useOf(m run.Metric) use {
-	if of, ok := figures[m.Title]; ok && m.Type == run.Histogram {
-		return use{figure, of}
-	}
-	if rest, ok := strings.CutPrefix(m.Title, "vu."); ok {
-		i := max(0, strings.LastIndexByte(rest, '.'))
-		if r := classRoles[strings.TrimPrefix(rest[i:], ".")]; r != none && r.takes(m.Type) {
-			return use{r, h.class(rest[:i], r)}
+	switch r, ok := classRoles[m.Role]; {
+	case ok:
+		return use{r, h.class(m.Of, r)}
+	case m.Role == run.Own:
+		if of, known := figures[m.Part]; known {
+			return use{figure, of}
 		}
-	}
-	switch {
-	case m.Type != run.Counter:
-	case strings.HasSuffix(m.Title, ".error.local_fd"):
+	case m.Role == run.OpUnanswered && m.By == "error" && m.Part == health.LocalFiles:
 		return use{role: noFiles}
-	case strings.HasSuffix(m.Title, ".error.local_port"):
+	case m.Role == run.OpUnanswered && m.By == "error" && m.Part == health.LocalPorts:
 		return use{role: noPorts}
 	}
 	return use{}
-}
-
-// takes reports whether metrics of role r, other than figure, have type t.
-func (r role) takes(t run.MetricType) bool {
-	switch r {
-	case active, behind, usersBehind:
-		return t == run.Gauge
-	case lag, response:
-		return t == run.Histogram
-	}
-	return t == run.Counter
 }
 
 // class returns the number of the host's class of that name, a new one if it has none; r

@@ -9,6 +9,7 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -39,7 +40,7 @@ func batchOf(seq int, all ...recorded) *wire.Batch {
 			b.Counters = append(b.Counters, &wire.Counter{Metric: uint32(i), Add: r.n})
 		}
 		if seq == 1 {
-			b.Declared = append(b.Declared, m)
+			b.Declared = append(b.Declared, roles.Declare(m)...)
 		}
 	}
 	return b

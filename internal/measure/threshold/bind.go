@@ -27,57 +27,68 @@ var errAbsent = errors.New("no such metric")
 // not declared yet; any other error is permanent: the metric cannot have this statistic or
 // unit.
 func (t Threshold) bind(metrics []run.Metric) (binding, error) {
-	find := func(title string) *run.Metric {
-		for i := range metrics {
-			if metrics[i].Title == title {
-				return &metrics[i]
-			}
-		}
-		return nil
-	}
 	if t.Check {
-		passed, failed := find("check."+t.Metric+".passed"), find("check."+t.Metric+".failed")
+		passed := run.Find(metrics, run.Counts{Role: run.CheckPassed, Of: t.Metric})
+		failed := run.Find(metrics, run.Counts{Role: run.CheckFailed, Of: t.Metric})
 		if passed == nil || failed == nil {
 			return binding{}, errAbsent
 		}
 		return binding{metric: *passed, count: []string{passed.Title}, all: []string{passed.Title, failed.Title}}, nil
 	}
-	m := find(t.Metric)
-	if m == nil {
+	at := slices.IndexFunc(metrics, func(m run.Metric) bool { return m.Title == t.Metric })
+	if at < 0 {
 		return binding{}, errAbsent
 	}
-	b := binding{metric: *m, count: []string{m.Title}}
+	m := metrics[at]
+	b := binding{metric: m, count: []string{m.Title}}
+	other := func(r run.Role) *run.Metric { return run.Find(metrics, m.As(r)) }
 	switch {
 	case t.Stat == "rate":
-		b.all = outcomes(*m, metrics)
-		prefix, client := strings.CutSuffix(m.Title, ".http_fail")
-		if lost := prefix + ".http_other_fail"; client && slices.Contains(b.all, lost) {
-			b.count = append(b.count, lost) // an operation without an answer is a failure too
+		b.all = outcomes(m, metrics)
+		if lost := other(run.OpUnanswered); m.Role == run.OpFailed && lost != nil {
+			b.count = append(b.count, lost.Title) // an operation without an answer is a failure too
 		}
-		if step, ok := strings.CutSuffix(m.Title, ".failed"); ok && strings.HasPrefix(step, "step.") {
-			b.good = step + ".time" // it has the steps that did not fail
+		if good := other(run.StepTime); m.Role == run.StepFailed && good != nil {
+			b.good = good.Title // it has the steps that did not fail
 		}
 	case ofDistribution(t.Stat):
-		for _, title := range run.LostTitles(m.Title) {
-			if find(title) != nil {
-				b.lost = title
-				break
-			}
+		if lost := other(m.Role.Missing()); lost != nil {
+			b.lost = lost.Title
 		}
 	}
-	return b, t.suits(*m)
+	return b, t.suits(m)
 }
 
-// outcomes returns the counters that a rate of m is relative to: all of m's graph. Of
-// gobench's own users the first counter of a graph is the total.
+// outcomes returns the counters that a rate of m is relative to: of an operation its three
+// outcomes, of a class all iterations or users of that kind, else all counters of m's graph.
 func outcomes(m run.Metric, metrics []run.Metric) (titles []string) {
-	for _, o := range metrics {
-		if o.Type != run.Counter || o.Group != m.Group || o.Graph != m.Graph {
-			continue
+	var of []run.Role
+	switch m.Role {
+	case run.OpOK, run.OpFailed, run.OpUnanswered:
+		of = []run.Role{run.OpOK, run.OpFailed, run.OpUnanswered}
+	case run.ClassPlanned, run.ClassBegun, run.ClassLate, run.ClassDropped:
+		of = []run.Role{run.ClassPlanned}
+	case run.ClassDone, run.ClassFailed, run.ClassCut:
+		of = []run.Role{run.ClassDone}
+	case run.ClassStarted, run.ClassFinished, run.ClassPanics:
+		of = []run.Role{run.ClassStarted}
+	}
+	counts := m.Counts
+	if m.Role == run.OpUnanswered && m.By == "error" {
+		counts.By, counts.Part = "", "" // one class among all operations
+	}
+	for _, r := range of {
+		if o := run.Find(metrics, counts.As(r)); o != nil {
+			titles = append(titles, o.Title)
 		}
-		titles = append(titles, o.Title)
-		if strings.HasPrefix(o.Title, "vu.") {
-			break
+	}
+	if len(titles) > 1 || len(of) == 1 && len(titles) == 1 {
+		return titles
+	}
+	titles = nil
+	for _, o := range metrics {
+		if o.Type == run.Counter && o.Group == m.Group && o.Graph == m.Graph {
+			titles = append(titles, o.Title)
 		}
 	}
 	return titles
@@ -116,10 +127,8 @@ func (t Threshold) absent(metrics []run.Metric) string {
 	for _, m := range metrics {
 		if !t.Check {
 			names = append(names, m.Title)
-		} else if name, ok := strings.CutPrefix(m.Title, "check."); ok {
-			if name, ok = strings.CutSuffix(name, ".passed"); ok {
-				names = append(names, name)
-			}
+		} else if m.Role == run.CheckPassed {
+			names = append(names, m.Of)
 		}
 	}
 	what, plural := "metric is called", "metrics are"

@@ -7,9 +7,10 @@ import (
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 )
 
-var declared = []run.Metric{
+var declared = roles.Set([]run.Metric{
 	{Title: "home.http_ok", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N"},
 	{Title: "home.http_fail", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N"},
 	{Title: "home.http_other_fail", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N"},
@@ -23,7 +24,7 @@ var declared = []run.Metric{
 	{Title: "step.log in.time", Type: "histogram", Group: "Steps", Graph: "step.log in time", Unit: "ns"},
 	{Title: "step.log in.failed", Type: "counter", Group: "Steps", Graph: "step.log in", Unit: "N"},
 	{Title: "things.size", Type: "histogram", Group: "Things", Graph: "Size", Unit: "B"},
-}
+}...)
 
 // second is what one second recorded.
 type second struct {

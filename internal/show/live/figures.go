@@ -2,7 +2,6 @@ package live
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
@@ -19,7 +18,7 @@ func (s *screen) operations() {
 		}
 		s.row(part, func(l *line) {
 			r := s.last.Metrics[m.Title]
-			l.add(bold, " "+report.Title(m.Title)).add(plain, "  ")
+			l.add(bold, " "+report.Title(m)).add(plain, "  ")
 			if r.Times == nil {
 				l.add(dim, "nothing")
 				return
@@ -39,7 +38,7 @@ func (s *screen) overTime(m run.Metric) {
 	graph := min(room-1, longestGraph)
 	at := 1 + 6 + max(0, graph) // the column in which the two columns of figures begin
 	s.row(figure, func(l *line) {
-		l.add(bold, " "+report.Title(m.Title))
+		l.add(bold, " "+report.Title(m))
 		if l.n < at+cell-4 {
 			l.right(dim, "now", at+cell)
 			l.right(dim, "so far", at+2*cell)
@@ -84,7 +83,7 @@ func (s *screen) overTime(m run.Metric) {
 	if s.plan.Users > 0 {
 		most = "of " + units.Count(s.plan.Users)
 	}
-	draw(figure, "users", dim, func(p point) (float64, bool) { return float64(p.users), true }, units.Count(report.Users(s.last)), most)
+	draw(figure, "users", dim, func(p point) (float64, bool) { return float64(p.users), true }, units.Count(report.Users(s.last, s.totals.Metrics)), most)
 	s.lateness(m)
 }
 
@@ -103,18 +102,21 @@ func timeOf(r run.Record, q float64, of func(*run.Times) float64) string {
 // lateness shows the p99 of each component of a scheduled class's response time m in the last
 // interval; nothing if m is of another class.
 func (s *screen) lateness(m run.Metric) {
-	prefix := strings.TrimSuffix(m.Title, "response")
-	if s.last.Metrics[prefix+"planned"].Count == nil {
+	of := func(r run.Role) run.Record { return report.Of(s.last, m, r, s.totals.Metrics) }
+	if !m.Role.OfClass() || of(run.ClassPlanned).Count == nil {
 		return
 	}
 	s.row(part, func(l *line) {
 		l.add(dim, " p99 of it")
-		for _, x := range [][2]string{{"service", "service"}, {"queue_wait", "queue wait"}, {"start_lag", "start lag"}} {
+		for _, x := range []struct {
+			role run.Role
+			name string
+		}{{run.ClassService, "service"}, {run.ClassWait, "queue wait"}, {run.ClassLag, "start lag"}} {
 			value := "-"
-			if t := s.last.Metrics[prefix+x[0]].Times; t != nil {
+			if t := of(x.role).Times; t != nil {
 				value = units.Millis(t.P99)
 			}
-			l.add(dim, "  "+x[1]+" ").add(plain, value)
+			l.add(dim, "  "+x.name+" ").add(plain, value)
 		}
 	})
 }
@@ -125,16 +127,13 @@ func (s *screen) counts() {
 	var late, dropped, planned int64
 	scheduled := false
 	for _, m := range s.totals.Metrics {
-		if m.Count == nil || !strings.HasPrefix(m.Title, "vu.") {
-			continue
-		}
-		switch {
-		case strings.HasSuffix(m.Title, ".planned"):
+		switch m.Role {
+		case run.ClassPlanned:
 			scheduled = true
 			planned += *m.Count
-		case strings.HasSuffix(m.Title, ".late"):
+		case run.ClassLate:
 			late += *m.Count
-		case strings.HasSuffix(m.Title, ".dropped"):
+		case run.ClassDropped:
 			dropped += *m.Count
 		}
 	}

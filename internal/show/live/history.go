@@ -24,12 +24,12 @@ type point struct {
 // figures are those of a distribution of times in one interval.
 type figures struct{ rate, p50, p90, p99, max float64 }
 
-// add adds the next interval; the oldest is dropped if there are maxPoints.
-func (h *history) add(i run.Interval) {
+// add adds the next interval of a run with these metrics; the oldest is dropped if there are maxPoints.
+func (h *history) add(i run.Interval, metrics []run.Metric) {
 	if h.titles == nil {
 		h.titles = map[string]bool{}
 	}
-	p := point{users: report.Users(i), times: map[string]figures{}}
+	p := point{users: report.Users(i, metrics), times: map[string]figures{}}
 	if i.Seconds > 0 {
 		p.errors = float64(i.Errors) / i.Seconds
 	}

@@ -3,7 +3,6 @@ package live
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
@@ -41,7 +40,7 @@ func (s *screen) errors() {
 	if all > 0 {
 		f := s.totals.Failures[0]
 		s.row(part, func(l *line) {
-			l.to(label+2).add(dim, units.Safe(strings.TrimPrefix(f.Source, "vu."))+": "+units.Safe(f.Text))
+			l.to(label+2).add(dim, units.Safe(run.SourceName(f.Source))+": "+units.Safe(f.Text))
 		})
 	}
 }
@@ -56,18 +55,14 @@ func (s *screen) checks() {
 	byName := map[string]*check{}
 	var checks []*check
 	for _, m := range s.totals.Metrics {
-		name, ok := strings.CutPrefix(m.Title, "check.")
-		if !ok || m.Count == nil {
+		passed := m.Role == run.CheckPassed
+		if !passed && m.Role != run.CheckFailed {
 			continue
 		}
-		base, passed := strings.CutSuffix(name, ".passed")
-		if !passed {
-			base = strings.TrimSuffix(name, ".failed")
-		}
-		c := byName[base]
+		c := byName[m.Of]
 		if c == nil {
-			c = &check{name: base}
-			byName[base] = c
+			c = &check{name: m.Of}
+			byName[m.Of] = c
 			checks = append(checks, c)
 		}
 		c.all += *m.Count
@@ -154,10 +149,18 @@ func (s *screen) generator() {
 			l.add(plain, ": "+units.Safe(v.Reasons[0].Text))
 			return
 		}
-		own, all := s.last.Metrics["gobench.cpu_own"], s.last.Metrics["gobench.cpu"]
+		own, all := s.ownFigure("cpu_own"), s.ownFigure("cpu")
 		if own.Sizes != nil && all.Sizes != nil { // they are measured by two clocks
 			l.add(dim, "   CPUs ").add(plain, fmt.Sprintf("%.0f %%", max(all.Sizes.Max, own.Sizes.Max)/10)).
 				add(dim, " in use, ").add(plain, fmt.Sprintf("%.0f %%", own.Sizes.Max/10)).add(dim, " by the load")
 		}
 	})
+}
+
+// ownFigure returns what gobench recorded of itself under a name in the last interval.
+func (s *screen) ownFigure(name string) run.Record {
+	if m := run.Find(s.totals.Metrics, run.Counts{Role: run.Own, Part: name}); m != nil {
+		return s.last.Metrics[m.Title]
+	}
+	return run.Record{}
 }

@@ -2,7 +2,6 @@ package live
 
 import (
 	"math"
-	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
@@ -67,12 +66,12 @@ func (r *Run) apply(e event.Event) {
 		if e.Totals != nil && e.Time.Sub(r.totaled) >= beat/2 { // computing totals is expensive
 			r.totals, r.totaled = e.Totals(), e.Time
 		}
-		for title, m := range e.Interval.Metrics {
-			if m.Count != nil && strings.HasPrefix(title, "vu.") && strings.HasSuffix(title, ".iterations") {
-				r.done += *m.Count
+		for _, m := range r.totals.Metrics {
+			if n := r.last.Metrics[m.Title].Count; m.Role == run.ClassDone && n != nil {
+				r.done += *n
 			}
 		}
-		r.history.add(r.last)
+		r.history.add(r.last, r.totals.Metrics)
 	}
 }
 

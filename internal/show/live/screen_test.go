@@ -3,9 +3,11 @@ package live
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -45,16 +48,34 @@ func second(from float64, n int64, ms float64) run.Interval {
 	}}
 }
 
+// declared adds what an interval has recorded to the metrics of totals, without records there.
+func declared(metrics []run.Metric, i run.Interval) []run.Metric {
+	for _, title := range slices.Sorted(maps.Keys(i.Metrics)) {
+		r := i.Metrics[title]
+		m := run.Metric{Title: title, Type: run.Histogram}
+		switch {
+		case slices.ContainsFunc(metrics, func(m run.Metric) bool { return m.Title == title }):
+			continue
+		case r.Value != nil:
+			m.Type = run.Gauge
+		case r.Times == nil && r.Sizes == nil:
+			m.Type, m.Count = run.Counter, p(int64(0))
+		}
+		metrics = append(metrics, m)
+	}
+	return roles.Set(metrics...)
+}
+
 // closed is a run of a closed class after 7 of 30 seconds.
 func closed() *Run {
 	r := &Run{Name: "checkout.go", Keys: true}
 	r.apply(event.Event{Kind: event.Step, Time: at(-1), Plan: &event.Plan{Users: 30, Classes: []event.Class{{Name: "buyer", Users: 30, Closed: true, Length: 30 * time.Second}}}})
 	r.apply(event.Event{Kind: event.State, State: run.Running, Time: at(0)})
 	hist := func(title, group string, rec run.Record) run.Metric {
-		return run.Metric{Title: title, Type: "histogram", Group: group, Unit: "ns", Record: rec}
+		return roles.Metric(run.Metric{Title: title, Type: "histogram", Group: group, Unit: "ns", Record: rec})
 	}
 	counter := func(title string, n int64) run.Metric {
-		return run.Metric{Title: title, Type: "counter", Group: title, Unit: "N", Record: count(n, 7)}
+		return roles.Metric(run.Metric{Title: title, Type: "counter", Group: title, Unit: "N", Record: count(n, 7)})
 	}
 	totals := event.Totals{
 		Metrics: []run.Metric{
@@ -66,6 +87,7 @@ func closed() *Run {
 		Failures: []run.Failure{{Source: "home", Class: "refused", Text: "dial tcp 10.0.0.1:80: connect: \x1b[2Jconnection refused", Count: 12}, {Source: "search", Class: "timeout", Text: "timeout", Count: 3}},
 		Verdict:  health.Verdict{Word: run.Suspect, Reasons: []health.Reason{{Text: "starts of class buyer were up to 1.2 ms late"}}},
 	}
+	totals.Metrics = declared(totals.Metrics, second(0, 1, 1))
 	for s := range 7 {
 		r.apply(event.Event{Kind: event.Interval, Time: at(float64(s + 1)), Interval: p(second(float64(s), int64(900+100*s), 1+float64(s%3)/2)), Totals: func() event.Totals { return totals },
 			Thresholds: []threshold.Standing{
@@ -89,10 +111,11 @@ func open() *Run {
 		"vu.http.active": {Value: p(int64(200))}, "vu.http.iterations": count(1240, 1), "vu.http.planned": count(1250, 1),
 		"vu.http.response": timed(1240, 1, 3), "vu.http.service": timed(1240, 1, 2), "vu.http.start_lag": timed(1240, 1, 0.02), "vu.http.queue_wait": timed(40, 1, 4),
 	}}
-	response := run.Metric{Title: "vu.http.response", Type: "histogram", Group: "Users (http)", Unit: "ns", Record: timed(40_000, 62, 3)}
+	response := roles.Metric(run.Metric{Title: "vu.http.response", Type: "histogram", Group: "Users (http)", Unit: "ns", Record: timed(40_000, 62, 3)})
 	response.Lost = p(int64(1000))
 	totals := event.Totals{Verdict: health.Verdict{Word: run.Valid}, Metrics: []run.Metric{response,
 		{Title: "vu.http.planned", Type: "counter", Record: count(41_010, 62)}, {Title: "vu.http.late", Type: "counter", Record: count(310, 62)}, {Title: "vu.http.dropped", Type: "counter", Record: count(10, 62)}}}
+	totals.Metrics = declared(totals.Metrics, i)
 	r.apply(event.Event{Kind: event.Interval, Time: at(62), Interval: &i, Totals: func() event.Totals { return totals }})
 	return r
 }
@@ -111,7 +134,9 @@ func TestScreens(t *testing.T) {
 	work := &Run{Name: "http"}
 	work.apply(event.Event{Kind: event.Step, Plan: &event.Plan{Users: 2, Classes: []event.Class{{Name: "buyer", Users: 2, Closed: true, Iterations: 4000}}}})
 	work.apply(event.Event{Kind: event.State, State: run.Running, Time: at(0)})
-	work.apply(event.Event{Kind: event.Interval, Time: at(4), Interval: p(second(3, 1000, 1)), Totals: func() event.Totals { return event.Totals{} }})
+	work.apply(event.Event{Kind: event.Interval, Time: at(4), Interval: p(second(3, 1000, 1)), Totals: func() event.Totals {
+		return event.Totals{Metrics: roles.Set(run.Metric{Title: "vu.buyer.iterations", Type: run.Counter})}
+	}})
 	compiling := &Run{Name: "checkout.go", Keys: true}
 	compiling.apply(event.Event{Kind: event.State, State: run.Compiling, Time: at(0)})
 	compiling.apply(event.Event{Kind: event.Step, Text: "compile (first time: fills the build cache, about 30 s)", Time: at(0)})

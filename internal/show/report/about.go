@@ -79,33 +79,33 @@ func fate(r *run.Result, c run.Class) string {
 	var parts []string
 	var planned int64
 	for _, m := range r.Metrics {
-		name, ok := strings.CutPrefix(m.Title, classPrefix+c.Name+".")
-		life := name == "started" || name == "finished"
-		if !ok || m.Count == nil || m.Type != run.Counter || *m.Count == 0 && !life || life && r.Warmup > 0 {
+		life := m.Role == run.ClassStarted || m.Role == run.ClassFinished
+		if !m.Role.OfClass() || m.Of != c.Name || m.Count == nil || m.Type != run.Counter || *m.Count == 0 && !life || life && r.Warmup > 0 {
 			continue // users started in a warm-up do not count
 		}
 		say := func(format string) { parts = append(parts, fmt.Sprintf(format, units.Count(*m.Count))) }
-		switch name {
-		case "iterations":
-		case "errors":
+		switch m.Role {
+		case run.ClassStarted:
+			say("%s started")
+		case run.ClassFinished:
+			say("%s finished")
+		case run.ClassPanics:
+			say("%s panics")
+		case run.ClassFailed:
 			say("%s iterations failed")
-		case "planned":
+		case run.ClassPlanned:
 			planned = *m.Count
 			say("%s starts planned (" + units.Rate(*m.RPS) + "/s)")
-		case "begun":
+		case run.ClassBegun:
 			if *m.Count < planned {
 				say("%s of them begun (" + units.Rate(*m.RPS) + "/s)")
 			}
-		case "late":
+		case run.ClassLate:
 			say("%s of them late, for want of a free user")
-		case "dropped":
+		case run.ClassDropped:
 			say("%s of them dropped")
-		case "cut":
+		case run.ClassCut:
 			say("%s more cut short by the run's end")
-		default:
-			if !strings.Contains(name, ".") { // those of its tasks have rows
-				say("%s " + units.Safe(name))
-			}
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -51,6 +51,7 @@ type Difference struct {
 // metric, or no answer at that percentile.
 type Figure struct {
 	Metric string   `json:"metric"`
+	name   string   // of the metric, for people
 	Figure string   `json:"figure"` // rps, rate (share of a check's calls that passed), p50, p90, p99, max
 	Unit   string   `json:"unit"`   // of A and B: ms, B, % ...
 	A      *float64 `json:"a"`
@@ -90,12 +91,12 @@ func Compare(a, b *run.Result) *Comparison {
 		return nil
 	}
 	for _, k := range append(checks(a), checks(b)...) {
-		if title := checkPrefix + k.name; !known[title] {
+		if title := "check." + k.name; !known[title] {
 			known[title] = true
-			c.add(title, "rate", "%", of(a, k.name), of(b, k.name))
+			c.add(run.Metric{Title: title, Unit: "%"}, "rate", of(a, k.name), of(b, k.name))
 		}
 	}
-	c.add("errors", "rps", "", failing(a), failing(b))
+	c.add(run.Metric{Title: "errors"}, "rps", failing(a), failing(b))
 	return c
 }
 
@@ -137,16 +138,15 @@ func (c *Comparison) metric(a, b run.Metric) {
 	}
 	switch m.Type {
 	case run.Counter:
-		c.add(m.Title, "rps", m.Unit, a.RPS, b.RPS)
+		c.add(m, "rps", a.RPS, b.RPS)
 	case run.Histogram:
-		unit := m.Unit
-		if unit == "ns" {
-			unit = "ms"
+		if m.Unit == "ns" {
+			m.Unit = "ms"
 		}
 		for _, name := range []string{"p50", "p90", "p99", "max"} {
 			x, lostX := quantileOf(a, name)
 			y, lostY := quantileOf(b, name)
-			f := c.add(m.Title, name, unit, x, y)
+			f := c.add(m, name, x, y)
 			f.LostA, f.LostB = lostX, lostY
 		}
 	case run.Gauge: // comparing its last value would mean nothing
@@ -167,10 +167,10 @@ func quantileOf(m run.Metric, name string) (v *float64, lost bool) {
 	return nil, false
 }
 
-// add adds a figure and returns it, to be completed before the next add. Its Change is nil if
-// a value is nil, or if only a is 0.
-func (c *Comparison) add(metric, figure, unit string, a, b *float64) *Figure {
-	f := Figure{Metric: metric, Figure: figure, Unit: unit, A: a, B: b}
+// add adds a figure of m, in m's unit, and returns it, to be completed before the next add. Its
+// Change is nil if a value is nil, or if only a is 0.
+func (c *Comparison) add(m run.Metric, figure string, a, b *float64) *Figure {
+	f := Figure{Metric: m.Title, name: Title(m), Figure: figure, Unit: m.Unit, A: a, B: b}
 	if a != nil && b != nil && (*a != 0 || *b == 0) {
 		change := 0.0
 		if *a != 0 {
@@ -274,9 +274,9 @@ func (c *Comparison) Text(w io.Writer, s Style) error {
 	}
 	var rows [][]cell
 	for _, f := range c.Figures {
-		name := Title(f.Metric) + " " + f.Figure
-		if f.Figure == "rps" {
-			name = Title(f.Metric)
+		name := f.name
+		if f.Figure != "rps" {
+			name += " " + f.Figure
 		}
 		rows = append(rows, cells(name, f.show(f.A, f.LostA), f.show(f.B, f.LostB), f.changed()))
 	}

@@ -29,7 +29,7 @@ func (t *text) figures(r *run.Result) {
 // over the whole run (of a gauge the last value), and its rate or its mean with what is known
 // of their spread. What is unknown at the end is left out.
 func total(m run.Metric) []cell {
-	name := Title(m.Title)
+	name := Title(m)
 	switch {
 	case m.Value != nil:
 		return cells(name, units.Count(*m.Value))
@@ -60,7 +60,7 @@ const unanswered = "no answer"
 // percentiles returns a row of the table of percentiles: m's name, its percentiles and its
 // maximum; only the name if m is empty.
 func percentiles(m run.Metric) []cell {
-	row := cells(Title(m.Title))
+	row := cells(Title(m))
 	for _, f := range quantiles(m) {
 		switch {
 		case f.lost:

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 )
 
 // golden compares output with a file of testdata.
@@ -39,7 +40,7 @@ func golden(t *testing.T, name string, got []byte) {
 func checked() *run.Result {
 	r := full()
 	counter := func(title string, n int64) run.Metric {
-		return run.Metric{Title: title, Type: "counter", Group: "Checks", Graph: title, Unit: "N", Record: run.Record{Count: p(n), RPS: p(float64(n) / 10)}}
+		return roles.Metric(run.Metric{Title: title, Type: "counter", Group: "Checks", Graph: title, Unit: "N", Record: run.Record{Count: p(n), RPS: p(float64(n) / 10)}})
 	}
 	r.Metrics = append(r.Metrics, counter("check.has a body.passed", 990), counter("check.has a body.failed", 10), counter("check.is quick.passed", 999),
 		counter("check.is quick.failed", 1), counter("check.never called.passed", 0), counter("check.never called.failed", 0))

@@ -24,7 +24,7 @@ const fewestRows = 120
 // thinned if it is long. It returns an error of each before it writes anything; after an
 // error of w part of the page is written.
 func HTML(w io.Writer, r *run.Result, each func(yield func(run.Interval) error) error) error {
-	s := newSeries()
+	s := newSeries(r.Metrics)
 	if err := each(func(i run.Interval) error { s.add(i); return nil }); err != nil {
 		return err
 	}

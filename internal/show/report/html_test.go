@@ -165,7 +165,7 @@ func TestFigure(t *testing.T) {
 // Rows that are merged add their counts and take the greatest of all else, and never extend
 // over the end of a warm-up.
 func TestSeriesThin(t *testing.T) {
-	s := newSeries()
+	s := newSeries(nil)
 	for n := range 7 {
 		s.add(run.Interval{From: float64(n), Seconds: 1, Warmup: n < 3, Errors: 1, Metrics: map[string]run.Record{
 			"a.ok": {Count: p(int64(n))}, "a.open": {Value: p(int64(10 - n))}, "a.latency": {Count: p(int64(1)), Times: &run.Times{P50: float64(n + 1), Max: 1}}}})

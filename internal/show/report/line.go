@@ -15,13 +15,12 @@ import (
 // For a class whose iterations start on a schedule, service time, start lag and queue wait
 // follow its response time. metrics are those of the run so far.
 func Line(i run.Interval, metrics []run.Metric) string {
-	parts := []string{fmt.Sprintf("%7s", strconv.FormatFloat(math.Round((i.From+i.Seconds)*10)/10, 'f', -1, 64)+"s"), fmt.Sprintf("%s users", units.Count(Users(i)))}
+	parts := []string{fmt.Sprintf("%7s", strconv.FormatFloat(math.Round((i.From+i.Seconds)*10)/10, 'f', -1, 64)+"s"), fmt.Sprintf("%s users", units.Count(Users(i, metrics)))}
 	for _, m := range Headline(metrics, func(title string) bool { _, ok := i.Metrics[title]; return ok }) {
-		prefix := strings.TrimSuffix(m.Title, "response")
-		if i.Metrics[prefix+"planned"].Count != nil {
-			parts = append(parts, scheduled(i, prefix))
+		if scheduled(m, metrics) {
+			parts = append(parts, ofSchedule(i, m, metrics))
 		} else if r := i.Metrics[m.Title]; r.Times != nil {
-			parts = append(parts, Title(m.Title)+" "+times(r))
+			parts = append(parts, Title(m)+" "+times(r))
 		}
 	}
 	if i.Errors > 0 {
@@ -37,23 +36,14 @@ func Line(i run.Interval, metrics []run.Metric) string {
 func Headline(metrics []run.Metric, recorded func(title string) bool) []run.Metric {
 	var open, clients, iterations []run.Metric
 	leading := run.Leading(metrics)
-	scheduled := map[string]bool{} // prefixes of classes
 	for _, m := range metrics {
-		if prefix, ok := strings.CutSuffix(m.Title, "planned"); ok && strings.HasPrefix(m.Title, classPrefix) {
-			scheduled[prefix] = true
-		}
-	}
-	for _, m := range metrics {
-		prefix, response := strings.CutSuffix(m.Title, "response")
-		class := strings.HasPrefix(m.Title, classPrefix)
 		switch {
-		case own(m):
-		case class && response && scheduled[prefix]:
+		case m.Role == run.ClassResponse && scheduled(m, metrics):
 			open = append(open, m)
 		case !recorded(m.Title):
-		case class && response:
+		case m.Role == run.ClassResponse:
 			iterations = append(iterations, m)
-		case !class && leading[m.Title]:
+		case leading[m.Title]:
 			clients = append(clients, m)
 		}
 	}
@@ -66,16 +56,29 @@ func Headline(metrics []run.Metric, recorded func(title string) bool) []run.Metr
 	return iterations
 }
 
+// scheduled reports whether m is of a class whose iterations start on a schedule.
+func scheduled(m run.Metric, metrics []run.Metric) bool {
+	return m.Role.OfClass() && run.Find(metrics, m.As(run.ClassPlanned)) != nil
+}
+
+// Of returns what a metric of another role and the same owner as m recorded in an interval; a
+// zero Record without one.
+func Of(i run.Interval, m run.Metric, r run.Role, metrics []run.Metric) run.Record {
+	if other := run.Find(metrics, m.As(r)); other != nil {
+		return i.Metrics[other.Title]
+	}
+	return run.Record{}
+}
+
 // Users returns the number of users in an interval: those at its end or, if that is 0, those
 // that ended in it.
-func Users(i run.Interval) (users int64) {
+func Users(i run.Interval, metrics []run.Metric) (users int64) {
 	var finished int64
-	for title, r := range i.Metrics {
-		switch {
-		case !strings.HasPrefix(title, classPrefix):
-		case r.Value != nil && strings.HasSuffix(title, ".active"):
+	for _, m := range metrics {
+		switch r := i.Metrics[m.Title]; {
+		case m.Role == run.ClassActive && r.Value != nil:
 			users += *r.Value
-		case r.Count != nil && strings.HasSuffix(title, ".finished"):
+		case m.Role == run.ClassFinished && r.Count != nil:
 			finished += *r.Count
 		}
 	}
@@ -91,45 +94,49 @@ func times(r run.Record) string {
 	return fmt.Sprintf("%s/s p50 %s p99 %s max %s", units.Rate(*r.RPS), units.Millis(r.Times.P50), units.Millis(r.Times.P99), units.Millis(r.Times.Max))
 }
 
-// scheduled formats what a class with a schedule did; prefix is that of its metrics,
-// "vu.NAME.". The interval must have its planned starts.
-func scheduled(i run.Interval, prefix string) string {
-	s := Title(prefix + "response")
-	if r := i.Metrics[prefix+"response"]; r.Times != nil {
+// ofSchedule formats what a class with a schedule did; m is its response time.
+func ofSchedule(i run.Interval, m run.Metric, metrics []run.Metric) string {
+	of := func(r run.Role) run.Record { return Of(i, m, r, metrics) }
+	s := Title(m)
+	if r := i.Metrics[m.Title]; r.Times != nil {
 		s += " " + times(r)
 	} else {
-		s += fmt.Sprintf(" none, %s planned", units.Count(*i.Metrics[prefix+"planned"].Count))
+		planned := int64(0)
+		if n := of(run.ClassPlanned).Count; n != nil {
+			planned = *n
+		}
+		s += fmt.Sprintf(" none, %s planned", units.Count(planned))
 	}
-	for _, name := range []string{"service", "start_lag", "queue_wait"} {
-		if r := i.Metrics[prefix+name]; r.Times != nil {
-			s += fmt.Sprintf(", %s p99 %s", ownNames[name], units.Millis(r.Times.P99))
+	for _, role := range []run.Role{run.ClassService, run.ClassLag, run.ClassWait} {
+		if r := of(role); r.Times != nil {
+			s += fmt.Sprintf(", %s p99 %s", roleNames[role], units.Millis(r.Times.P99))
 		}
 	}
-	for _, name := range []string{"late", "dropped"} {
-		if r := i.Metrics[prefix+name]; r.Count != nil && *r.Count > 0 {
-			s += fmt.Sprintf(", %s %s", units.Count(*r.Count), name)
+	for _, x := range []struct {
+		role run.Role
+		name string
+	}{{run.ClassLate, "late"}, {run.ClassDropped, "dropped"}} {
+		if r := of(x.role); r.Count != nil && *r.Count > 0 {
+			s += fmt.Sprintf(", %s %s", units.Count(*r.Count), x.name)
 		}
 	}
 	return s
 }
 
-// ownNames are the names shown for the users' own distributions.
-var ownNames = map[string]string{
-	"response": "response time", "service": "service time", "failure": "failure time", "queue_wait": "queue wait", "start_lag": "start lag",
+// roleNames are the names shown for the distributions of classes.
+var roleNames = map[run.Role]string{
+	run.ClassResponse: "response time", run.ClassService: "service time", run.ClassFailure: "failure time", run.ClassWait: "queue wait", run.ClassLag: "start lag",
+	run.ClassDone: "iterations",
 }
 
-// Title returns the name shown for a metric's title, safe for a terminal: "NAME response
-// time" for vu.NAME.response, most others unchanged.
-func Title(s string) string {
-	own, ok := strings.CutPrefix(s, classPrefix)
-	if !ok {
-		return units.Safe(s)
+// Title returns the name shown for a metric, safe for a terminal: "CLASS response time" for a
+// class's response time, the title of most others.
+func Title(m run.Metric) string {
+	switch name := roleNames[m.Role]; {
+	case m.Role == run.ClassTask:
+		return units.Safe(m.Of) + " task " + units.Safe(m.Part)
+	case name != "":
+		return units.Safe(m.Of) + " " + name
 	}
-	if dot := strings.LastIndexByte(own, '.'); dot > 0 && ownNames[own[dot+1:]] != "" {
-		return units.Safe(own[:dot]) + " " + ownNames[own[dot+1:]]
-	}
-	if class, ok := strings.CutSuffix(own, ".iterations"); ok {
-		return units.Safe(class) + " iterations"
-	}
-	return units.Safe(strings.Replace(own, ".task.", " task ", 1))
+	return units.Safe(m.Title)
 }

@@ -41,7 +41,7 @@ func stained(s string) *run.Result {
 	r.Metrics = append(r.Metrics,
 		run.Metric{Title: s, Type: "counter", Group: s, Graph: s, Unit: s, Record: run.Record{Count: p(int64(1)), RPS: p(1.0)}},
 		run.Metric{Title: s + ".took", Type: "histogram", Group: s, Graph: s, Unit: s, Record: run.Record{Count: p(int64(1)), RPS: p(1.0), Sizes: &run.Sizes{P50: 1}}},
-		run.Metric{Title: "check." + s + ".passed", Type: "counter", Group: "Checks", Record: run.Record{Count: p(int64(1)), RPS: p(1.0)}})
+		run.Metric{Title: "check." + s + ".passed", Type: "counter", Group: "Checks", Counts: run.Counts{Role: run.CheckPassed, Of: s}, Record: run.Record{Count: p(int64(1)), RPS: p(1.0)}})
 	return r
 }
 

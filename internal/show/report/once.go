@@ -24,7 +24,7 @@ func Once(w io.Writer, r *run.Result) error {
 	o.recorded()
 	var rows [][2]string
 	for _, f := range r.Errors {
-		rows = append(rows, [2]string{strings.TrimPrefix(units.Safe(f.Source), classPrefix) + " " + units.Safe(f.Class) + ": " + units.Safe(f.Text), units.Count(f.Count)})
+		rows = append(rows, [2]string{units.Safe(run.SourceName(f.Source)) + " " + units.Safe(f.Class) + ": " + units.Safe(f.Text), units.Count(f.Count)})
 	}
 	o.section("Errors", rows)
 	rows = nil
@@ -86,27 +86,11 @@ func (o *once) list(title string, items []string) {
 	}
 }
 
-// named returns the metrics whose title is begin, a name and end: the names in the order of
-// declaration, and the metrics by name.
-func (o *once) named(begin, end string) (names []string, of map[string]run.Metric) {
-	of = map[string]run.Metric{}
-	for _, m := range o.r.Metrics {
-		name, begins := strings.CutPrefix(m.Title, begin)
-		if name, ends := strings.CutSuffix(name, end); begins && ends {
-			names = append(names, name)
-			of[name] = m
-		}
-	}
-	return names, of
-}
-
 // checks lists the checks and whether all their calls passed.
 func (o *once) checks() {
-	names, passed := o.named("check.", ".passed")
-	_, failed := o.named("check.", ".failed")
 	var rows [][2]string
-	for _, name := range names {
-		good, bad := count(passed[name]), count(failed[name])
+	for _, c := range checks(o.r) {
+		name, good, bad := c.name, c.passed, c.failed
 		said := "passed"
 		if bad > 0 {
 			said = "FAILED"
@@ -121,18 +105,19 @@ func (o *once) checks() {
 
 // steps lists the steps, how long they took and how often they failed.
 func (o *once) steps() {
-	names, times := o.named("step.", ".time")
-	_, failed := o.named("step.", ".failed")
 	var rows [][2]string
-	for _, name := range names {
+	for _, m := range o.r.Metrics {
+		if m.Role != run.StepTime {
+			continue
+		}
 		var said []string
-		if m := times[name]; count(m) > 0 {
+		if count(m) > 0 {
 			said = append(said, figure(m))
 		}
-		if n := count(failed[name]); n > 0 {
-			said = append(said, "FAILED "+often(n))
+		if failed := run.Find(o.r.Metrics, m.As(run.StepFailed)); failed != nil && count(*failed) > 0 {
+			said = append(said, "FAILED "+often(count(*failed)))
 		}
-		rows = append(rows, [2]string{units.Safe(name), strings.Join(said, ", ")})
+		rows = append(rows, [2]string{units.Safe(m.Of), strings.Join(said, ", ")})
 	}
 	o.section("Steps", rows)
 }
@@ -142,7 +127,7 @@ func (o *once) steps() {
 func (o *once) recorded() {
 	var rows [][2]string
 	for _, m := range o.r.Metrics {
-		if own(m) || strings.HasPrefix(m.Title, classPrefix) || strings.HasPrefix(m.Title, "check.") || strings.HasPrefix(m.Title, "step.") {
+		if own(m) || m.Role.OfClass() || ofCheck(m) || m.Role == run.StepTime || m.Role == run.StepFailed {
 			continue
 		}
 		if count(m) == 0 && (m.Value == nil || *m.Value == 0) {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 )
 
 // What one iteration recorded is shown in figures, several values as a range, and nothing
@@ -18,7 +19,11 @@ func TestOnce(t *testing.T) {
 	sizes := n(2)
 	sizes.Sizes = &run.Sizes{Min: 10, Max: 20}
 	metric := func(title, unit string, r run.Record) run.Metric {
-		return run.Metric{Title: title, Unit: unit, Record: r}
+		m := run.Metric{Title: title, Type: run.Counter, Unit: unit, Record: r}
+		if unit == "ns" {
+			m.Type = run.Histogram
+		}
+		return roles.Metric(m)
 	}
 	r := &run.Result{Name: "a\x1b[2J.go", State: run.Failed, Cause: "no \x9b", Seconds: 0.5,
 		Config: run.Config{Target: "GET http://a.test/\r"},

@@ -29,8 +29,8 @@ func Read(path string) (*run.Result, Intervals, error) {
 	if err := json.Unmarshal(b, r); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if r.Format != run.Format {
-		return nil, nil, fmt.Errorf("%s has format %q, and this gobench reads %q", path, r.Format, run.Format)
+	if err := r.Accept(); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := checkWords(r); err != nil {
 		return nil, nil, fmt.Errorf("%s is no result of a run: %w", path, err)

@@ -41,9 +41,9 @@ func TestReadIsJSONBackwards(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"no result of a run": "", "is no result": "[1]", "no result": `{"format"`, "has format \"\"": "{}", "has format \"other/1\"": `{"format":"other/1"}`, "cannot unmarshal": `{"format":3}`,
-		`its state is "\x1b[2J"`: `{"format":"gobench.result/1","state":"\u001b[2J"}`, `verdict is "GOOD"`: `{"format":"gobench.result/1","state":"failed","verdict":"GOOD"}`,
-		`its id is "../x"`: `{"format":"gobench.result/1","state":"failed","id":"../x"}`, `level "pink"`: `{"format":"gobench.result/1","state":"failed","reasons":[{"level":"pink"}]}`,
-		`type "odd"`: `{"format":"gobench.result/1","state":"failed","metrics":[{"title":"a","type":"odd"}]}`,
+		`its state is "\x1b[2J"`: `{"format":"gobench.result/2","state":"\u001b[2J"}`, `verdict is "GOOD"`: `{"format":"gobench.result/2","state":"failed","verdict":"GOOD"}`,
+		`its id is "../x"`: `{"format":"gobench.result/2","state":"failed","id":"../x"}`, `level "pink"`: `{"format":"gobench.result/2","state":"failed","reasons":[{"level":"pink"}]}`,
+		`type "odd"`: `{"format":"gobench.result/2","state":"failed","metrics":[{"title":"a","type":"odd"}]}`,
 	} {
 		write([]byte(text))
 		if _, _, err := Read(path); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), path) {

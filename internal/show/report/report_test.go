@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -21,7 +22,7 @@ func p[T any](v T) *T { return &v }
 // full is a result that has every kind of content.
 func full() *run.Result {
 	at := time.Date(2026, 11, 21, 6, 45, 12, 123456789, time.UTC)
-	return &run.Result{
+	r := &run.Result{
 		Format: run.Format, Gobench: "0.1.0", ID: "20261121-064512-x7k2zz", Name: "checkout.go", State: run.Finished,
 		Created: at, Start: at, Seconds: 12.5, Warmup: 2, Complete: true,
 		Verdict: run.Suspect, Reasons: []run.Reason{
@@ -59,6 +60,8 @@ func full() *run.Result {
 		Errors: []run.Failure{{Source: "home", Class: "refused", Text: "connect: connection refused", Count: 1200}, {Source: "vu.reader", Class: "iteration", Text: "\x1b[31mred\nalert", Count: 3}},
 		Notes:  []string{"user 7 of class buyer panicked: oh\nstack\nmore"},
 	}
+	roles.Set(r.Metrics...)
+	return r
 }
 
 // The text shows how many of the planned starts began, unless all did.
@@ -68,7 +71,7 @@ func TestTextTellsWhatBegan(t *testing.T) {
 		90:  "users     a: 100 starts planned (10.0/s), 90 of them begun (9.00/s), 10 of them dropped\n",
 	} {
 		counter := func(name string, n int64) run.Metric {
-			return run.Metric{Title: "vu.a." + name, Type: "counter", Record: run.Record{Count: p(n), RPS: p(float64(n) / 10)}}
+			return roles.Metric(run.Metric{Title: "vu.a." + name, Type: "counter", Record: run.Record{Count: p(n), RPS: p(float64(n) / 10)}})
 		}
 		r := &run.Result{Config: run.Config{Classes: []run.Class{{Name: "a"}}}, Metrics: []run.Metric{counter("planned", 100), counter("begun", begun), counter("dropped", 100-begun)}}
 		var b bytes.Buffer
@@ -123,7 +126,7 @@ func TestLine(t *testing.T) {
 	if got, want := Line(i, r.Metrics), "     4s  12 users  reader response time 98,765/s p50 250 µs p99 12.3 ms max 61.0 s  2 errors"; got != want {
 		t.Errorf("line = %q\n    want %q", got, want)
 	}
-	metrics := append(r.Metrics, run.Metric{Title: "home.latency", Type: "histogram", Unit: "ns", Group: "HTTP (home)"}, run.Metric{Title: "home.ttfb", Type: "histogram", Unit: "ns", Group: "HTTP (home)"})
+	metrics := roles.Set(append(r.Metrics, run.Metric{Title: "home.latency", Type: "histogram", Unit: "ns", Group: "HTTP (home)"}, run.Metric{Title: "home.ttfb", Type: "histogram", Unit: "ns", Group: "HTTP (home)"})...)
 	i.Metrics["home.ttfb"] = r.Metrics[4].Record
 	i.Metrics["home.latency"] = r.Metrics[4].Record
 	i.From, i.Seconds, i.Errors = 3, 0.2123, 0
@@ -138,6 +141,7 @@ func TestWhatRepeatsTheWholeIsLeftOut(t *testing.T) {
 	}
 	r := &run.Result{Metrics: []run.Metric{counter("a.ok", 500, 1), counter("a.status.2xx", 500, 1), {Title: "between", Group: "Steps"}, counter("a.status.200", 300, 1), counter("a.peer.x", 500, 2), counter("a.also", 500, 1),
 		counter("a.http_fail", 7, 3), counter("a.status.503", 7, 3)}}
+	roles.Set(r.Metrics...)
 	var b bytes.Buffer
 	if err := Text(&b, r, Screen{Full: true}); err != nil {
 		t.Fatal(err)
@@ -151,7 +155,9 @@ func TestWhatRepeatsTheWholeIsLeftOut(t *testing.T) {
 
 func TestLineOfASchedule(t *testing.T) {
 	lag := full().Metrics[7].Record
-	metrics := []run.Metric{{Title: "vu.shop.active"}, {Title: "vu.shop.planned"}, {Title: "vu.shop.response"}, {Title: "home.latency"}}
+	metrics := roles.Set(run.Metric{Title: "vu.shop.active", Type: "gauge"}, run.Metric{Title: "vu.shop.planned", Type: "counter"}, run.Metric{Title: "vu.shop.late", Type: "counter"}, run.Metric{Title: "vu.shop.dropped", Type: "counter"},
+		run.Metric{Title: "vu.shop.service", Type: "histogram"}, run.Metric{Title: "vu.shop.start_lag", Type: "histogram"}, run.Metric{Title: "vu.shop.queue_wait", Type: "histogram"},
+		run.Metric{Title: "vu.shop.response", Type: "histogram"}, run.Metric{Title: "home.latency", Type: "histogram"})
 	i := run.Interval{From: 3, Seconds: 1, Metrics: map[string]run.Record{
 		"vu.shop.active": {Value: p(int64(5))}, "vu.shop.planned": {Count: p(int64(1200))}, "vu.shop.response": lag, "vu.shop.service": lag,
 		"vu.shop.start_lag": lag, "vu.shop.queue_wait": lag, "vu.shop.late": {Count: p(int64(7))}, "vu.shop.dropped": {Count: p(int64(0))}, "home.latency": lag}}
@@ -221,6 +227,7 @@ func TestIterationsOfOneOperation(t *testing.T) {
 		r := &run.Result{Config: run.Config{Classes: []run.Class{{Name: "a", Closed: true}}}, Metrics: []run.Metric{
 			{Title: "vu.a.iterations", Type: "counter", Group: "Users", Record: run.Record{Count: p(tt.iterations), RPS: p(1.0)}}, tt.service, tt.latency,
 			{Title: "home.connections_opened", Type: "counter", Group: "home", Record: run.Record{Count: p(int64(100)), RPS: p(1.0)}}}}
+		roles.Set(r.Metrics...)
 		got := map[string]bool{}
 		metrics, _ := shown(r, false)
 		for _, m := range metrics {

@@ -2,36 +2,26 @@ package report
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Prefixes of titles.
-const (
-	classPrefix = "vu."      // the users' own metrics
-	ownPrefix   = "gobench." // the generator's own figures: the verdict covers them
-	checkPrefix = "check."   // counters of checks, which have a table of their own
-)
+// own reports whether m is a figure of gobench itself: the verdict covers them.
+func own(m run.Metric) bool { return m.Role == run.Own }
 
-func own(m run.Metric) bool { return strings.HasPrefix(m.Title, ownPrefix) }
+// ofCheck reports whether m counts the calls of a check, which have a table of their own.
+func ofCheck(m run.Metric) bool { return m.Role == run.CheckPassed || m.Role == run.CheckFailed }
 
-// details are parts of the titles of clients' metrics that a short report leaves out:
-// components of a latency, or what the table of errors shows too.
-var details = []string{".ttfb", ".connect", ".dns", ".tls", ".connections_open", ".connections_reused", ".tls_handshakes", ".tls_resumed", ".error.", ".peer.",
-	".status.1xx", ".status.2xx", ".status.3xx", ".status.4xx", ".status.5xx", ".status.other"}
-
-// detail reports whether a short report leaves m out; never a metric of a class.
+// detail reports whether a short report leaves m out: components of a latency, or what the
+// table of errors shows too.
 func detail(m run.Metric) bool {
-	return !strings.HasPrefix(m.Title, classPrefix) && slices.ContainsFunc(details, func(s string) bool {
-		return strings.HasSuffix(m.Title, s) || strings.HasSuffix(s, ".") && strings.Contains(m.Title, s)
-	})
+	return m.Role == run.Detail || m.Role == run.Connections && m.Type == run.Gauge || m.Role == run.OpUnanswered && m.By == "error"
 }
 
 // aside reports whether m is a secondary distribution of a class, beside its response
 // times, of which percentiles suffice.
 func aside(m run.Metric) bool {
-	return strings.HasPrefix(m.Title, classPrefix) && (strings.HasSuffix(m.Title, ".start_lag") || strings.HasSuffix(m.Title, ".queue_wait") || strings.HasSuffix(m.Title, ".failure"))
+	return m.Role == run.ClassLag || m.Role == run.ClassWait || m.Role == run.ClassFailure
 }
 
 // shown returns the metrics that a report shows, in the order of their declaration, and how
@@ -42,13 +32,13 @@ func shown(r *run.Result, entire bool) (metrics []run.Metric, more int) {
 	above := map[string][]run.Metric{} // by group, whose metrics need not be adjacent
 	once := iterated(r)
 	for _, m := range r.Metrics {
-		if own(m) || strings.HasPrefix(m.Title, checkPrefix) {
+		if own(m) || ofCheck(m) {
 			continue
 		}
 		group, seen := above[m.Group]
 		above[m.Group] = group
-		if class, ok := strings.CutPrefix(m.Title, classPrefix); ok {
-			if !ofClass(m, class, once, entire) {
+		if m.Role.OfClass() {
+			if !ofClass(m, once, entire) {
 				continue
 			}
 		} else if repeats(m, group) || !recorded(m) && (seen || m.Type != run.Counter) {
@@ -68,18 +58,18 @@ func recorded(m run.Metric) bool {
 	return m.Count != nil && *m.Count != 0 || m.Value != nil && *m.Value != 0
 }
 
-// ofClass reports whether a metric of a class of users has a row; name is its title without
-// the prefix, once what iterated returned. The number of users is described in words.
-func ofClass(m run.Metric, name string, once map[string]bool, entire bool) bool {
+// ofClass reports whether a metric of a class of users has a row; once is what iterated
+// returned. The number of users is described in words.
+func ofClass(m run.Metric, once map[string]bool, entire bool) bool {
 	switch {
 	case !recorded(m) || m.Type == run.Gauge:
 		return false
 	case m.Type == run.Histogram:
 		return !once[m.Title]
-	case strings.HasSuffix(name, ".iterations"):
+	case m.Role == run.ClassDone:
 		return entire || !once[m.Title]
 	}
-	return strings.Contains(name, ".task.")
+	return false
 }
 
 // iterated returns, by title, whether a metric of a class repeats another one: under a
@@ -90,7 +80,7 @@ func iterated(r *run.Result) map[string]bool {
 	leading := run.Leading(r.Metrics)
 	single := func(of run.Metric) bool {
 		return recorded(of) && slices.ContainsFunc(r.Metrics, func(m run.Metric) bool {
-			if !leading[m.Title] || own(m) || strings.HasPrefix(m.Title, classPrefix) || m.Count == nil {
+			if !leading[m.Title] || m.Count == nil {
 				return false
 			}
 			if of.Times == nil {
@@ -100,10 +90,12 @@ func iterated(r *run.Result) map[string]bool {
 		})
 	}
 	for _, c := range r.Config.Classes {
-		title := classPrefix + c.Name
-		again[title+".response"] = c.Closed
 		for _, m := range r.Metrics {
-			if m.Title == title+".iterations" || m.Title == title+".service" && c.Closed {
+			switch {
+			case m.Of != c.Name:
+			case m.Role == run.ClassResponse:
+				again[m.Title] = c.Closed
+			case m.Role == run.ClassDone, m.Role == run.ClassService && c.Closed:
 				again[m.Title] = single(m)
 			}
 		}
@@ -111,19 +103,18 @@ func iterated(r *run.Result) map[string]bool {
 	return again
 }
 
-// repeats reports whether m counted, in the whole run and in each second, the same as a metric
-// above whose title has fewer parts: as when all of a client's answers have one status, or all
-// of its requests go to one address. It is false for the status of failures.
+// repeats reports whether m is a part that counted, in the whole run and in each second, the
+// same as a whole above it: as when all of a client's answers have one status, or all of its
+// requests go to one address. It is false for the status of failures.
 func repeats(m run.Metric, above []run.Metric) bool {
-	if m.Count == nil || strings.Contains(m.Title, ".status.4") || strings.Contains(m.Title, ".status.5") {
+	if m.Count == nil || m.Whole() || m.Role == run.OpFailed {
 		return false
 	}
 	steady := func(a run.Metric) bool { // as m; a run shorter than an interval has no spread
 		return a.Spread == m.Spread || a.Spread != nil && m.Spread != nil && *a.Spread == *m.Spread
 	}
 	return slices.ContainsFunc(above, func(a run.Metric) bool {
-		return a.Count != nil && *a.Count == *m.Count && a.Unit == m.Unit && a.Type == m.Type && steady(a) &&
-			strings.Count(a.Title, ".") < strings.Count(m.Title, ".")
+		return a.Count != nil && *a.Count == *m.Count && a.Unit == m.Unit && a.Type == m.Type && steady(a) && a.Whole() && a.Of == m.Of
 	})
 }
 
@@ -141,21 +132,17 @@ func (c check) rate() float64 { return float64(c.passed) / float64(max(1, c.pass
 func checks(r *run.Result) (all []check) {
 	at := map[string]int{}
 	for _, m := range r.Metrics {
-		name, ok := strings.CutPrefix(m.Title, checkPrefix)
-		if !ok || m.Count == nil {
+		if !ofCheck(m) || m.Count == nil {
 			continue
 		}
-		dot := max(0, strings.LastIndexByte(name, '.'))
-		name, outcome := name[:dot], name[dot:]
-		i, known := at[name]
+		i, known := at[m.Of]
 		if !known {
 			i = len(all)
-			at[name], all = i, append(all, check{name: name})
+			at[m.Of], all = i, append(all, check{name: m.Of})
 		}
-		switch outcome {
-		case ".passed":
+		if m.Role == run.CheckPassed {
 			all[i].passed = *m.Count
-		case ".failed":
+		} else {
 			all[i].failed = *m.Count
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/gobench-io/gobench/internal/run"
 )
@@ -16,10 +15,11 @@ import (
 type series struct {
 	columns []*column
 	byName  map[columnName]*column
-	taken   []int // number of intervals in each row
-	every   int   // maximum number of intervals in a row; a power of 2
-	last    bool  // whether the last row is of the warm-up
-	first   bool  // whether its interval is the last row's first
+	taken   []int           // number of intervals in each row
+	every   int             // maximum number of intervals in a row; a power of 2
+	own     map[string]bool // titles of gobench's own figures
+	last    bool            // whether the last row is of the warm-up
+	first   bool            // whether its interval is the last row's first
 }
 
 // maxSeriesRows is how many rows a series has at least once it is thinned; a chart is
@@ -39,7 +39,14 @@ type column struct {
 	values []int64
 }
 
-func newSeries() *series { return &series{byName: map[columnName]*column{}, every: 1} }
+// newSeries returns the series, without rows, of a run with these metrics.
+func newSeries(metrics []run.Metric) *series {
+	s := &series{byName: map[columnName]*column{}, every: 1, own: map[string]bool{}}
+	for _, m := range metrics {
+		s.own[m.Title] = own(m)
+	}
+	return s
+}
 
 // add adds the next interval, in the order of time: to the last row, or as a new one.
 func (s *series) add(i run.Interval) {
@@ -83,7 +90,7 @@ func (s *series) record(title string, r run.Record) {
 		sizes := run.Sizes(*r.Times)
 		t = &sizes
 	}
-	if t != nil && strings.HasPrefix(title, ownPrefix) { // one value a second: the worst says everything
+	if t != nil && s.own[title] { // one value a second: the worst says everything
 		s.set(title, "max", false, compact(t.Max))
 		return
 	}

@@ -197,7 +197,7 @@ func (t *text) errors(r *run.Result) {
 
 // failure describes the kind of a failure, "SOURCE CLASS: TEXT", safe for a terminal.
 func failure(f run.Failure) string {
-	return strings.TrimPrefix(units.Safe(f.Source), classPrefix) + " " + units.Safe(f.Class) + ": " + units.Safe(f.Text)
+	return units.Safe(run.SourceName(f.Source)) + " " + units.Safe(f.Class) + ": " + units.Safe(f.Text)
 }
 
 // maxSampleLines is how many lines of a sample the text shows.
@@ -209,7 +209,7 @@ func (t *text) samples(r *run.Result) {
 		t.title("Samples of failures")
 	}
 	for _, s := range r.Samples {
-		t.say("  ", fmt.Sprintf("%s %s, at %s", strings.TrimPrefix(units.Safe(s.Source), classPrefix), units.Safe(s.Class), units.Seconds(s.At)))
+		t.say("  ", fmt.Sprintf("%s %s, at %s", units.Safe(run.SourceName(s.Source)), units.Safe(s.Class), units.Seconds(s.At)))
 		lines := strings.Split(units.SafeLines(s.Text), "\n")
 		for i, line := range lines {
 			if i == maxSampleLines {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 )
 
 // A page of text fits the screen that it is for.
@@ -19,7 +20,7 @@ func TestTextFitsTheScreen(t *testing.T) {
 		many.Metrics = append(many.Metrics,
 			run.Metric{Title: title + ".done", Type: "counter", Group: title, Unit: "N", Record: run.Record{Count: p(int64(i + 1)), RPS: p(1.0)}},
 			run.Metric{Title: title + ".took", Type: "histogram", Group: title, Unit: "ns", Record: run.Record{Count: p(int64(i + 1)), RPS: p(1.0), Times: &run.Times{P50: 1}}})
-		many.Metrics = append(many.Metrics, run.Metric{Title: fmt.Sprintf("check.%d.passed", i), Type: "counter", Group: "Checks", Record: run.Record{Count: p(int64(1)), RPS: p(1.0)}})
+		many.Metrics = append(many.Metrics, roles.Metric(run.Metric{Title: fmt.Sprintf("check.%d.passed", i), Type: "counter", Group: "Checks", Record: run.Record{Count: p(int64(1)), RPS: p(1.0)}}))
 		many.Config.Classes = append(many.Config.Classes, run.Class{Name: title, Users: 1, Load: "once a user"})
 		many.Errors = append(many.Errors, run.Failure{Source: title, Class: "timeout", Text: strings.Repeat("no answer ", 30), Count: 1})
 		many.Notes = append(many.Notes, strings.Repeat("note ", 10))

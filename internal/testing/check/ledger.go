@@ -67,12 +67,13 @@ func (a *account) read(file string, codec *compress.Codec) error {
 		return err
 	}
 	defer f.Close()
-	in, limiter := bufio.NewReader(f), budget.New(codec)
-	if err := wire.ReadRecordsHead(in); err != nil {
+	records, err := wire.OpenRecords(bufio.NewReader(f))
+	if err != nil {
 		return err
 	}
+	limiter := budget.New(codec)
 	for to := int64(-1); ; {
-		executor, b, err := wire.ReadRecord(in)
+		executor, b, err := records.Next()
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil

@@ -47,7 +47,7 @@ func (c *checker) show(ctx context.Context, r *stored1) error {
 		}
 		known := map[string]string{} // titles, by their short form in reports
 		for _, m := range r.titlesOf() {
-			known[report.Title(m.Title)] = m.Title
+			known[report.Title(m.Metric())] = m.Title
 		}
 		rows, failed := textTotals(b)
 		totals := 0 // rows of counters and histograms

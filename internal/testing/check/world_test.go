@@ -20,6 +20,7 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/testing/check"
+	"github.com/gobench-io/gobench/internal/testing/roles"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 	"github.com/gobench-io/gobench/internal/wire/compress"
@@ -196,8 +197,8 @@ func batch(e, n int, began time.Time, warm bool) *wire.Batch {
 		Gauges:     []*wire.Gauge{{Metric: 3, Value: int64(n)}}}
 	if n == 1 {
 		b.GoUnixNs = began.UnixNano()
-		b.Declared = []*wire.Metric{{Title: "home.http_ok", Type: "counter"}, {Title: "vu.ask.started", Type: "counter"},
-			{Title: "home.latency", Type: "histogram", Unit: "ns"}, {Title: "vu.ask.active", Type: "gauge"}}
+		b.Declared = roles.Declare([]*wire.Metric{{Title: "home.http_ok", Type: "counter"}, {Title: "vu.ask.started", Type: "counter"},
+			{Title: "home.latency", Type: "histogram", Unit: "ns"}, {Title: "vu.ask.active", Type: "gauge"}}...)
 	}
 	if n%10 == 5 {
 		b.Failures = []*wire.Failure{{Source: "home", Class: "timeout", Text: "no answer", Count: 2}}

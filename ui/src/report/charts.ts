@@ -4,8 +4,8 @@ import { h } from '../dom.ts'
 import { count } from '../format.ts'
 import { groups } from '../groups.ts'
 import { decodeHistogram } from '../hdr.ts'
-import { overview, shortTitle, shownAtFirst } from '../overview.ts'
-import { closedResponses, headline, isOwn, isUsers, type Result } from '../result.ts'
+import { nameOf, overview, shownAtFirst } from '../overview.ts'
+import { closedResponses, headline, isOwn, isUsers, type Metric, type Result } from '../result.ts'
 import { strip } from '../strip.ts'
 
 /** Returns the section of the first charts; undefined if there are none to show. */
@@ -36,11 +36,11 @@ export function distributions(r: Result): HTMLElement | undefined {
     .filter((m) => m.type === 'histogram' && m.unit === 'ns' && !isOwn(m) && m.histogram && !closed.has(m.title))
     .sort((a, b) => place(order.indexOf(a)) - place(order.indexOf(b)))
   if (all.length === 0) return undefined
-  const most = all.map((m): Distribution => ({ label: shortTitle(m.title), histogram: decodeHistogram(m.histogram!) }))
-  const main = (title: string) => !isUsers({ title } as never) || /\.(response|service)$/.test(title)
+  const most = all.map((m): Distribution => ({ label: nameOf(m), histogram: decodeHistogram(m.histogram!) }))
+  const ofIterations = (m: Metric) => m.role === 'class.response' || m.role === 'class.service'
   let shown = 0
   all.forEach((m, i) => {
-    const show = (main(m.title) && shown < shownAtFirst && first.operations.includes(m)) || /^vu\..*\.(response|service)$/.test(m.title)
+    const show = ofIterations(m) || (!isUsers(m) && shown < shownAtFirst && first.operations.includes(m))
     if (show) shown++
     most[i]!.hidden = !show
   })

@@ -1,7 +1,7 @@
 import { h } from '../dom.ts'
 import { bytes, count, digits, millis, ofUnit, seconds, share } from '../format.ts'
 import { repeats } from '../overview.ts'
-import { answered, closedResponses, figure, recorded, type Failure, type FigureName, type Host, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
+import { answered, closedResponses, figure, recorded, sourceName, type Failure, type FigureName, type Host, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
 import { table, type Column } from '../table.ts'
 
 /** Returns the table of thresholds; undefined if the run had none. */
@@ -25,7 +25,7 @@ export function errors(r: Result): HTMLElement | undefined {
   if (r.errors.length === 0) return undefined
   const total = r.errors.reduce((n, e) => n + e.count, 0)
   const columns: Column<Failure>[] = [
-    { name: 'Source', text: true, show: (e) => e.source.replace(/^vu\./, ''), by: (e) => e.source },
+    { name: 'Source', text: true, show: (e) => sourceName(e.source), by: (e) => e.source },
     { name: 'Class', text: true, show: (e) => e.class, by: (e) => e.class },
     { name: 'Text', text: true, show: (e) => h('span', { class: 'long' }, e.text), by: (e) => e.text },
     { name: 'Count', show: (e) => count(e.count), by: (e) => e.count },
@@ -41,7 +41,7 @@ export function samples(r: Result): HTMLElement | undefined {
     'div',
     {},
     h('p', { class: 'hint' }, 'The first failed exchanges of each kind, as they went. Secrets are left out.'),
-    ...r.samples.map((s) => h('details', { class: 'sample' }, h('summary', {}, h('b', {}, s.class), ` of ${s.source.replace(/^vu\./, '')}, at ${seconds(s.at_seconds)}`), h('pre', { tabindex: 0 }, s.text))),
+    ...r.samples.map((s) => h('details', { class: 'sample' }, h('summary', {}, h('b', {}, s.class), ` of ${sourceName(s.source)}, at ${seconds(s.at_seconds)}`), h('pre', { tabindex: 0 }, s.text))),
   )
 }
 

@@ -30,7 +30,7 @@ func TestExitStatus(t *testing.T) {
 	if got, text := status("--db", path, "--ledgers", ledgers); got != 0 {
 		t.Errorf("an empty store: %d %s", got, text)
 	}
-	if err := os.WriteFile(filepath.Join(ledgers, "agent.20260101-000000-aaaaaa.0.1.batches"), []byte("gobench batches 1\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(ledgers, "agent.20260101-000000-aaaaaa.0.1.batches"), []byte("gobench batches 2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got, text := status("--db", path, "--ledgers", ledgers); got != 1 || !strings.HasPrefix(text, "I1: run 20260101-000000-aaaaaa: ") {

@@ -1,0 +1,155 @@
+package run
+
+import (
+	"slices"
+	"strings"
+)
+
+// Role is what a metric counts. Guards, thresholds, screens and reports recognize a metric by
+// its role, never by its title. The part of a role before its dot is the kind of its owner:
+// Metric.Of is the name of an operation, a class of users, a step or a check.
+//
+// Of an operation, OpBegun = OpOK + OpFailed + OpUnanswered once all have ended.
+type Role string
+
+// The roles. If you add one, add it to roles.
+const (
+	Other Role = "" // not declared: a metric of the scenario's own
+
+	OpBegun      Role = "op.begun"      // operations that began
+	OpOK         Role = "op.ok"         // answered well
+	OpFailed     Role = "op.failed"     // answered with a failure
+	OpUnanswered Role = "op.unanswered" // ended without an answer
+	OpResent     Role = "op.resent"     // sent again by the client itself
+	OpFollowed   Role = "op.followed"   // further requests that an answer demanded, as redirects
+	OpTime       Role = "op.time"       // time of answered operations
+	OpAge        Role = "op.age"        // how long the unanswered ones had waited
+
+	ClassActive      Role = "class.active"       // users that have not finished
+	ClassStarted     Role = "class.started"      // users
+	ClassFinished    Role = "class.finished"     // users
+	ClassPanics      Role = "class.panics"       // users that a panic ended
+	ClassPlanned     Role = "class.planned"      // iterations that were due
+	ClassBegun       Role = "class.begun"        // iterations that began
+	ClassLate        Role = "class.late"         // begun iterations that had waited for a user
+	ClassDropped     Role = "class.dropped"      // planned iterations that never began
+	ClassDone        Role = "class.done"         // iterations that ended by themselves, failed ones included
+	ClassFailed      Role = "class.failed"       // part of ClassDone
+	ClassCut         Role = "class.cut"          // begun iterations that the run's end cut short
+	ClassResponse    Role = "class.response"     // from the planned start to the end, of successful iterations
+	ClassService     Role = "class.service"      // from the begin to the end, of successful iterations
+	ClassFailure     Role = "class.failure"      // from the begin to the end, of failed iterations
+	ClassTask        Role = "class.task"         // as ClassService, of one task
+	ClassLag         Role = "class.start_lag"    // how late gobench itself was
+	ClassWait        Role = "class.queue_wait"   // how long planned iterations waited for a user
+	ClassBehind      Role = "class.behind"       // iterations that are due and not yet handled
+	ClassUsersBehind Role = "class.users_behind" // users that are due and not yet started
+
+	StepTime    Role = "step.time"    // time of successful steps
+	StepFailed  Role = "step.failed"  // steps that failed
+	CheckPassed Role = "check.passed" // calls of a check
+	CheckFailed Role = "check.failed"
+
+	Bytes       Role = "bytes"       // transferred by a client
+	Connections Role = "connections" // that a client opened, or, of a gauge, has open
+	Detail      Role = "detail"      // of a client's work, as the time of a name lookup
+	Own         Role = "own"         // gobench's figures of itself; Part is the name
+)
+
+// roles has the type of each role's metrics; an empty one allows all types.
+var roles = map[Role]MetricType{
+	OpBegun: Counter, OpOK: Counter, OpFailed: Counter, OpUnanswered: Counter, OpResent: Counter, OpFollowed: Counter, OpTime: Histogram, OpAge: Histogram,
+	ClassActive: Gauge, ClassStarted: Counter, ClassFinished: Counter, ClassPanics: Counter, ClassPlanned: Counter, ClassBegun: Counter, ClassLate: Counter,
+	ClassDropped: Counter, ClassDone: Counter, ClassFailed: Counter, ClassCut: Counter, ClassResponse: Histogram, ClassService: Histogram,
+	ClassFailure: Histogram, ClassTask: Histogram, ClassLag: Histogram, ClassWait: Histogram, ClassBehind: Gauge, ClassUsersBehind: Gauge,
+	StepTime: Histogram, StepFailed: Counter, CheckPassed: Counter, CheckFailed: Counter,
+	Bytes: "", Connections: "", Detail: "", Own: Histogram,
+}
+
+// Fits reports whether r is a role, or Other, and a metric of type t can have it.
+func (r Role) Fits(t MetricType) bool {
+	want, known := roles[r]
+	return r == Other || known && (want == "" || want == t)
+}
+
+// kind returns the part of r before its dot: what owns a metric of that role; "" without one.
+func (r Role) kind() string {
+	kind, _, found := strings.Cut(string(r), ".")
+	if !found {
+		return ""
+	}
+	return kind
+}
+
+// OfClass reports whether r is a role of a class of users.
+func (r Role) OfClass() bool { return r.kind() == "class" }
+
+// Missing returns the role of the counter of what a histogram of role r lacks, because it did
+// not end well and may have taken longest; Other if it lacks nothing.
+func (r Role) Missing() Role {
+	switch r {
+	case OpTime:
+		return OpUnanswered
+	case StepTime:
+		return StepFailed
+	case ClassResponse, ClassService:
+		return ClassFailed
+	}
+	return Other
+}
+
+// Counts is what a metric counts, of whom, and which part of it. By and Part are empty for the
+// whole; else the metric counts again a part of what another one, or other parts, count: By is
+// what the whole is divided by ("error", "status", "url"), Part is which part ("timeout").
+// Sums must be taken over wholes only, or over parts of one By.
+type Counts struct {
+	Role Role   `json:"role,omitempty"`
+	Of   string `json:"of,omitempty"`
+	By   string `json:"by,omitempty"`
+	Part string `json:"part,omitempty"`
+}
+
+// Whole reports whether c is not a part.
+func (c Counts) Whole() bool { return c.By == "" }
+
+// As returns what a metric of another role and the same owner and part counts.
+func (c Counts) As(r Role) Counts {
+	c.Role = r
+	return c
+}
+
+// SameOwner reports whether c and other count the same part of the same operation, class, step
+// or check.
+func (c Counts) SameOwner(other Counts) bool {
+	return c.Role.kind() == other.Role.kind() && c.Of == other.Of && c.By == other.By && c.Part == other.Part
+}
+
+// Find returns the first metric that counts c; nil without one, or if c has no role.
+func Find(metrics []Metric, c Counts) *Metric {
+	i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Counts == c })
+	if i < 0 || c.Role == Other {
+		return nil
+	}
+	return &metrics[i]
+}
+
+// Leading reports which metrics, by title, are the main distributions of times: those of
+// operations, the first step's, and of each group without roles the first of its histograms of
+// times.
+func Leading(metrics []Metric) map[string]bool {
+	leading, declared, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, m := range metrics {
+		if m.Role != Other {
+			declared[m.Group] = true
+		}
+	}
+	for _, m := range metrics {
+		switch {
+		case m.Role == OpTime && m.Whole():
+			leading[m.Title] = true
+		case m.Type == Histogram && m.Unit == "ns" && (m.Role == StepTime || !declared[m.Group]) && !seen[m.Group]:
+			leading[m.Title], seen[m.Group] = true, true
+		}
+	}
+	return leading
+}
