@@ -78,7 +78,7 @@ func TestCancel(t *testing.T) {
 					t.Errorf("%v, want %v", err, want)
 				}
 				if class == "canceled" {
-					wantCounts(t, rec, counts{"error.canceled": 1})
+					wantCounts(t, rec, counts{"error.canceled": 1, "http_other_fail": 1})
 					if errs := rec.Errors("home"); len(errs) != 0 {
 						t.Errorf("errors %v, want none", errs)
 					}

@@ -81,6 +81,7 @@ func (c *client) do(ctx context.Context, q *call) error {
 	q.client, q.maxBody = c, c.settings.MaxBody
 	q.start = conn.Now()
 	q.now = q.start
+	c.family.meters.begun.Add(1)
 	var err error
 	if q.follow == nil {
 		err = c.exchange(ctx, q)

@@ -29,8 +29,8 @@ func (c *client) watched(ctx context.Context, q *call) error {
 
 // transfer sends q's request over one of the client's connections and reads the answer into q,
 // until ctx ends or the time limit of the call. If an idle connection turns out to be closed,
-// and the request is idempotent or nothing of it was sent, it is sent again, once, over a new
-// connection. The connection is put back or closed in any case. It adds the bytes transferred
+// and nothing of the request was sent or, with Options.Resend, the request is idempotent, it is
+// sent again, once, over a new connection, which is counted. The connection is put back or closed in any case. It adds the bytes transferred
 // to q, also with an error. When ctx ends, the error may be of the class Timeout: failed
 // replaces it.
 func (c *client) transfer(ctx context.Context, q *call) error {
@@ -45,8 +45,9 @@ func (c *client) transfer(ctx context.Context, q *call) error {
 	again, err := c.attempt(ctx, q, l)
 	in, out = l.In()-in, l.Out()-out
 	q.in, q.out, q.got = q.in+in, q.out+out, in
-	if err != nil && l.reused() && in == 0 && broken(err) && (q.request.idempotent() || out == 0) {
+	if err != nil && l.reused() && in == 0 && broken(err) && (out == 0 || c.settings.Resend && q.request.idempotent()) {
 		c.lose(l)
+		c.family.meters.resent.Add(1)
 		if l, err = c.dial(ctx, q); err != nil {
 			return err
 		}

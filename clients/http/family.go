@@ -31,8 +31,9 @@ const maxTargets = 1000
 
 // meters are the metrics of a prefix.
 type meters struct {
+	begun, resent       executor.Meter
 	ok, fail, otherFail executor.Meter
-	latency, ttfb       executor.Meter
+	latency, age, ttfb  executor.Meter
 	classes             [5]executor.Meter // of statuses: 2xx, 3xx, 4xx, 5xx, other
 	reused              executor.Meter
 	bytesIn, bytesOut   executor.Meter
@@ -138,8 +139,13 @@ func declaration(prefix string, m *meters) declared {
 	d.metric("http_ok", metrics.Counter, whole(metrics.OK), &m.ok)
 	d.metric("http_fail", metrics.Counter, whole(metrics.Failed), &m.fail)
 	d.metric("http_other_fail", metrics.Counter, whole(metrics.Unanswered), &m.otherFail)
+	d.graph("Requests", "N")
+	d.metric("begun", metrics.Counter, whole(metrics.Begun), &m.begun)
+	d.metric("resent", metrics.Counter, whole(metrics.Resent), &m.resent)
 	d.graph("Latency", "ns")
 	d.metric("latency", metrics.Histogram, whole(metrics.Time), &m.latency)
+	d.graph("Age of requests without an answer", "ns")
+	d.metric("age", metrics.Histogram, whole(metrics.Age), &m.age)
 	d.graph("Time to first byte", "ns")
 	details("ttfb", metrics.Histogram, &m.ttfb)
 	d.graph("Status", "N")

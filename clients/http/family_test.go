@@ -17,7 +17,9 @@ func TestDeclaration(t *testing.T) {
 			{Title: "home.http_fail", Type: metrics.Counter},
 			{Title: "home.http_other_fail", Type: metrics.Counter},
 		}},
+		{Title: "Requests", Unit: "N", Metrics: []metrics.Metric{{Title: "home.begun", Type: metrics.Counter}, {Title: "home.resent", Type: metrics.Counter}}},
 		{Title: "Latency", Unit: "ns", Metrics: []metrics.Metric{{Title: "home.latency", Type: metrics.Histogram}}},
+		{Title: "Age of requests without an answer", Unit: "ns", Metrics: []metrics.Metric{{Title: "home.age", Type: metrics.Histogram}}},
 		{Title: "Time to first byte", Unit: "ns", Metrics: []metrics.Metric{{Title: "home.ttfb", Type: metrics.Histogram}}},
 		{Title: "Status", Unit: "N", Metrics: []metrics.Metric{
 			{Title: "home.status.2xx", Type: metrics.Counter},

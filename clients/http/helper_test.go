@@ -34,12 +34,12 @@ func limited(class string, short time.Duration) Options {
 
 type counts = map[string]int64
 
-// outcomes returns the counts without those of bytes, connections, statuses, recoveries and the
-// time to the first byte.
+// outcomes returns the counts without those of bytes, connections, statuses, recoveries, the
+// time to the first byte, and what wantCounts compares with the others.
 func outcomes(rec *executortest.Recorder) counts {
 	got := rec.Counts("home.")
 	maps.DeleteFunc(got, func(title string, _ int64) bool {
-		for _, about := range []string{"bytes_", "connections_", "connect", "dns", "tls", "peer.", "recovery", "status.", "ttfb"} {
+		for _, about := range []string{"bytes_", "connections_", "connect", "dns", "tls", "peer.", "recovery", "status.", "ttfb", "begun", "age"} {
 			if strings.HasPrefix(title, about) {
 				return true
 			}
@@ -49,8 +49,14 @@ func outcomes(rec *executortest.Recorder) counts {
 	return got
 }
 
+// wantCounts fails the test unless the outcomes of operations are these, and add up: those that
+// began are those with an answer or without one, and each of the latter has an age.
 func wantCounts(t *testing.T, rec *executortest.Recorder, want counts) {
 	t.Helper()
+	all := rec.Counts("home.")
+	if ended := all["http_ok"] + all["http_fail"] + all["http_other_fail"]; all["begun"] != ended || all["age"] != all["http_other_fail"] {
+		t.Errorf("%d began and %d ended, %d of them without an answer, with %d ages", all["begun"], ended, all["http_other_fail"], all["age"])
+	}
 	if got := outcomes(rec); !maps.Equal(got, want) {
 		t.Errorf("counts = %v, want %v; errors %v", got, want, rec.Errors("home"))
 	}

@@ -141,7 +141,8 @@ func newHTTP2(o *Options) *nethttp.Transport {
 }
 
 // exchange2 is transfer over HTTP/2: it sends q's request again, once, if the server did not
-// process it or, for an idempotent one, if an idle connection turned out to be closed.
+// process it or, for an idempotent one with Options.Resend, if an idle connection turned out to
+// be closed.
 func (c *client) exchange2(ctx context.Context, q *call) error {
 	for again := false; ; again = true {
 		q.status = 0
@@ -162,7 +163,7 @@ func (c *client) exchange2(ctx context.Context, q *call) error {
 		}
 		unserved, err := c.over2(ctx, q, m)
 		// If the connection ended while it was idle, the call has not failed: see exchange.
-		stale := unserved || used && q.status == 0 && m.cc.Err() != nil && q.request.idempotent()
+		stale := unserved || c.settings.Resend && used && q.status == 0 && m.cc.Err() != nil && q.request.idempotent()
 		if q.closes {
 			c.mu.Lock()
 			c.retire(m)
@@ -172,6 +173,7 @@ func (c *client) exchange2(ctx context.Context, q *call) error {
 		if err == nil || again || !stale || ctx.Err() != nil {
 			return err
 		}
+		c.family.meters.resent.Add(1)
 	}
 }
 

@@ -83,8 +83,8 @@ func TestHTTP2RedirectAway(t *testing.T) {
 	}
 }
 
-// A connection that ends during the second request of an operation, before its answer, is no
-// failure either: the request is sent once more on a new one.
+// With Resend, a connection that ends during the second request of an operation, before its
+// answer, is no failure either: the request is sent once more on a new one, and counted.
 func TestHTTP2RedirectAgain(t *testing.T) {
 	t.Parallel()
 	type key struct{}
@@ -104,12 +104,12 @@ func TestHTTP2RedirectAgain(t *testing.T) {
 	s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) }
 	s.Start()
 	t.Cleanup(s.Close)
-	ctx, c, rec := newClient(t, Options{HTTP2: true, MaxRedirects: 1})
+	ctx, c, rec := newClient(t, Options{HTTP2: true, MaxRedirects: 1, Resend: true})
 	r, err := c.Do(ctx, Request{Method: "PUT", URL: s.URL + "/start", Source: stringSource("hello")})
 	if err != nil || !strings.HasPrefix(string(r.Body), "PUT 5 ") {
 		t.Errorf("%q, %v", r.Body, err)
 	}
-	wantCounts(t, rec, counts{"http_ok": 1, "latency": 1, "redirects": 1})
+	wantCounts(t, rec, counts{"http_ok": 1, "latency": 1, "redirects": 1, "resent": 1})
 	if opened, open := connections(rec); opened != 2 || open != 1 || seen.Load() != 2 {
 		t.Errorf("%d opened, %d open, %d requests to /end; want 2, 1, 2", opened, open, seen.Load())
 	}

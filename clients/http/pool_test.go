@@ -85,7 +85,7 @@ func TestClose(t *testing.T) {
 	if err := c.GetIgnoreRes(ctx, s.URL, nil); err != errClosed {
 		t.Errorf("a call after Close: %v", err)
 	}
-	wantCounts(t, rec, counts{"http_ok": 2, "latency": 2})
+	wantCounts(t, rec, counts{"http_ok": 2, "latency": 2, "http_other_fail": 1, "error.canceled": 1})
 }
 
 // A million clients fit into memory: the size of a client before its first call.

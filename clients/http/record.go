@@ -61,12 +61,14 @@ func (c *client) traffic(e executor.Entry, q *call) {
 
 // failed counts an operation without a complete answer and returns the error for the caller: a
 // *callError that wraps ctx's error if ctx has ended, context.Canceled if the client's ctx
-// has, and err otherwise. It returns errClosed unchanged and does not count it. A canceled
-// operation counts only under error.canceled, with its traffic and its peer's request.
+// has, and err otherwise. An operation that ended with its client is returned as errClosed and
+// counted as canceled, too. A canceled operation is without an answer as all others, but it is
+// no failure of the target: it has no error text, no sample, and starts no outage.
 func (c *client) failed(ctx context.Context, q *call, err error) error {
+	closed := errors.Is(err, errClosed)
 	switch {
-	case errors.Is(err, errClosed):
-		return err // an invalid call
+	case closed:
+		err = context.Canceled
 	case ctx.Err() != nil:
 		err = ctx.Err() // whatever error it caused
 	case errors.Is(err, net.ErrClosed):
@@ -77,14 +79,16 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	e := c.recorder.Entry()
 	c.traffic(e, q)
 	e.Add(m.errors[class], 1)
+	e.Add(m.otherFail, 1)
+	e.Record(m.age, int64(conn.Now()-q.start))
 	q.peer.count(e)
-	if class != conn.Canceled {
-		e.Add(m.otherFail, 1)
-		if q.named != nil {
-			e.Add(q.named.otherFail, 1)
-		}
+	if q.named != nil {
+		e.Add(q.named.otherFail, 1)
 	}
 	e.Close()
+	if closed {
+		return errClosed
+	}
 	if class != conn.Canceled {
 		c.lost(q, class)
 		c.recorder.Error(c.family.prefix, class.String(), conn.Text(err))

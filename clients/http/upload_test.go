@@ -264,7 +264,7 @@ func TestUploadCanceled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	wantCounts(t, rec, counts{"error.canceled": 1})
+	wantCounts(t, rec, counts{"error.canceled": 1, "http_other_fail": 1})
 }
 
 // An invalid upload is an error of the call: nothing is sent, nothing is counted.
@@ -323,7 +323,7 @@ func TestUploadAgain(t *testing.T) {
 			p.Hold()
 		}
 	})
-	ctx, c, rec := newClient(t)
+	ctx, c, rec := newClient(t, Options{Resend: true})
 	path := filepath.Join(t.TempDir(), "body")
 	if err := os.WriteFile(path, []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func TestUploadAgain(t *testing.T) {
 			waitFor(t, l.Gone)
 		}
 	}
-	wantCounts(t, rec, counts{"http_ok": 2, "latency": 2})
+	wantCounts(t, rec, counts{"http_ok": 2, "latency": 2, "resent": 1})
 	if s.Accepted() != 2 {
 		t.Errorf("%d connections, want 2", s.Accepted())
 	}

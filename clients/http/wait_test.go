@@ -177,7 +177,7 @@ func TestEndOfWaiting(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- c.GetIgnoreRes(root, s.URL, nil) }()
 		waitFor(t, func() bool { return waiting(c) == 1 })
-		want := counts{"http_ok": 1, "latency": 1}
+		want := counts{"http_ok": 1, "latency": 1, "http_other_fail": 1, "error.canceled": 1}
 		if how == "Close" {
 			c.Close()
 			if err := <-done; err != errClosed {
@@ -185,7 +185,6 @@ func TestEndOfWaiting(t *testing.T) {
 			}
 		} else {
 			cancel()
-			want["error.canceled"] = 1
 			if err := <-done; !errors.Is(err, context.Canceled) {
 				t.Errorf("%s: %v", how, err)
 			}

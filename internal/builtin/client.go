@@ -23,6 +23,7 @@ type Client struct {
 	CA           []byte // PEM certificates of authorities trusted for servers
 	Cert, Key    []byte // PEM to present to servers; without Key, Cert contains both
 	ServerName   string // requested by SNI and verified
+	Resend       bool   // see clients/http
 	NoResumption bool   // make each TLS handshake a full one
 	KeyLog       string // file for TLS secrets
 
@@ -55,7 +56,7 @@ func (c *Client) Fill(o Client) {
 func (c Client) options() (o http.Options, err error) {
 	o = http.Options{
 		MaxConns: 1, Timeout: c.Timeout, ConnectTimeout: c.ConnectTimeout,
-		InsecureSkipVerify: c.Insecure, ServerName: c.ServerName, NoResumption: c.NoResumption, KeyLogFile: c.KeyLog,
+		InsecureSkipVerify: c.Insecure, ServerName: c.ServerName, NoResumption: c.NoResumption, Resend: c.Resend, KeyLogFile: c.KeyLog,
 		HTTP2: c.HTTP2, MaxStreams: max(c.Streams, 1), MaxRedirects: c.Redirects, Cookies: c.Cookies,
 		Proxy: c.Proxy, Unix: c.Unix, Sources: c.Sources,
 	}

@@ -61,7 +61,7 @@ func (o HTTP) Settings() map[string]string {
 	name, _, _ := strings.Cut(c.User, ":")
 	for key, value := range map[string]any{ // as set
 		"threads": o.Threads, "literal": o.Literal, "requests_sha256": digest(o.contents()), "connect_timeout": c.ConnectTimeout,
-		"insecure": c.Insecure, "cacert_sha256": digest(c.CA), "cert_sha256": digest(c.Cert), "sni": c.ServerName, "full_handshakes": c.NoResumption,
+		"insecure": c.Insecure, "cacert_sha256": digest(c.CA), "cert_sha256": digest(c.Cert), "sni": c.ServerName, "full_handshakes": c.NoResumption, "resend": c.Resend,
 		"http2": c.HTTP2, "redirects": c.Redirects, "cookies": c.Cookies, "user": name, "digest": c.Digest,
 		"proxy": redact.Line(c.Proxy), "unix_socket": c.Unix, "source": strings.Join(c.Sources, ","), "resolve": strings.Join(c.Resolve, ","),
 	} {

@@ -27,6 +27,7 @@ func TestSettings(t *testing.T) {
 		"insecure":   func(o *HTTP) { o.Client.Insecure = true },
 		"authority":  func(o *HTTP) { o.Client.CA = []byte("ca") },
 		"name":       func(o *HTTP) { o.Client.ServerName = "b" },
+		"resend":     func(o *HTTP) { o.Client.Resend = true },
 		"handshakes": func(o *HTTP) { o.Client.NoResumption = true },
 		"redirects":  func(o *HTTP) { o.Client.Redirects = 3 },
 		"cookies":    func(o *HTTP) { o.Client.Cookies = true },

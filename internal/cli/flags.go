@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/measure/threshold"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
@@ -25,7 +26,7 @@ type loadFlags struct {
 	out       []string
 	quiet     bool
 	json      bool
-	strict    bool
+	exit      run.Exit
 	seedGiven bool
 	inside    insideFlags
 	allowed   allowFlag
@@ -45,7 +46,7 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	timeVar(fs, &f.warmup, "warmup", "", 0, "leave this time at the beginning out of the totals; the series has it")
 	timeVar(fs, &f.interval, "interval", "", time.Second, "length of an interval of the series: 100ms to 60s")
-	timeVar(fs, &f.graceful, "graceful-stop", "", 30*time.Second, "longest wait at the end for what is in flight")
+	timeVar(fs, &f.graceful, "graceful-stop", "", 30*time.Second, "longest wait at the end for what is in flight; of gobench http at least as long as --timeout, unless it is given")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the run's random sources (default a new one, which the report shows)")
 	fs.StringArrayVar(&f.expressions, "threshold", nil, "a condition to meet, as 'http.latency p99 < 200ms' or 'http.http_fail rate < 1% over 10s abort'; else exit status 4; may be repeated")
 	f.addFollow(cmd)
@@ -53,11 +54,12 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	f.allowed.add(cmd)
 }
 
-// addFollow adds the flags of a run that is followed to its end: --strict, -o, --quiet and
-// --json.
+// addFollow adds the flags of a run that is followed to its end: --strict, --allow-failure, -o,
+// --quiet and --json.
 func (f *loadFlags) addFollow(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.BoolVar(&f.strict, "strict", false, "exit with status 5 if the verdict is INVALID: gobench itself could not measure correctly")
+	fs.BoolVar(&f.exit.AllowFailure, "allow-failure", false, "exit with status 0 though nothing was answered")
+	fs.BoolVar(&f.exit.Strict, "strict", false, "exit with status 5 if the verdict is INVALID: gobench itself could not measure correctly")
 	outputFlag(cmd, &f.out, "write the report to `FILE` as well")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only the report")
 	fs.BoolVar(&f.json, "json", false, "write each event, as a state or an interval, to standard output as a line of JSON; the report goes to standard error; docs/formats/events.md")
@@ -108,10 +110,11 @@ func (f *loadFlags) checkOutput() error {
 	return nil
 }
 
-// checkFollow returns a usage error if follow is false and -o or --strict is set.
+// checkFollow returns a usage error if follow is false and one of addFollow's flags for the end
+// is set.
 func (f *loadFlags) checkFollow(follow bool) error {
-	if !follow && (len(f.out) > 0 || f.strict) {
-		return usageError("add --follow", "-o and --strict are of a run that is followed to its end")
+	if !follow && (len(f.out) > 0 || f.exit.Strict || f.exit.AllowFailure) {
+		return usageError("add --follow", "-o, --strict and --allow-failure are of a run that is followed to its end")
 	}
 	return nil
 }

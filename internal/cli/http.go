@@ -128,7 +128,7 @@ func (f *httpFlags) add(cmd *cobra.Command) {
 }
 
 // check sets f.options and f.target, with the contents of files and standard input, and
-// changes f.load.duration and warmup to what the run needs. It returns a usage error that
+// changes f.load.duration, warmup and graceful to what the run needs. It returns a usage error that
 // names the first wrong flag. Call it once.
 func (f *httpFlags) check(cmd *cobra.Command, args []string) error {
 	if err := f.load.check(cmd); err != nil {
@@ -143,6 +143,9 @@ func (f *httpFlags) check(cmd *cobra.Command, args []string) error {
 		if err := step(cmd); err != nil {
 			return err
 		}
+	}
+	if !cmd.Flags().Changed("graceful-stop") { // each request in flight may come to its own end
+		f.load.graceful = max(f.load.graceful, f.options.Client.Timeout+time.Second)
 	}
 	return nil
 }

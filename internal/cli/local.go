@@ -168,9 +168,9 @@ func (l *localRun) status(err error) error {
 	case l.result.State == run.Finished && err != nil:
 		return &exitError{exitFailed, err, dataStorage.hint(err)}
 	case l.result.State != run.Failed:
-		return exitOf(l.result, l.load.strict)
+		return exitOf(l.result, l.load.exit)
 	}
-	exit := &exitError{status: l.result.ExitStatus(l.load.strict), err: fmt.Errorf("%w%s", err, pointed(err))}
+	exit := &exitError{status: l.result.ExitStatus(l.load.exit), err: fmt.Errorf("%w%s", err, pointed(err))}
 	var dead *process.DeadError
 	if isTemporary(err) {
 		exit.hint = tempStorage.hint(err)

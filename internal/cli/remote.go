@@ -221,7 +221,7 @@ func unbegun(r *run.Result) bool {
 
 // status returns the exit status of a run of a master, as an error; nil for 0.
 func (r *remoteRun) status(x *run.Result) error {
-	switch status := x.ExitStatus(r.load.strict); status {
+	switch status := x.ExitStatus(r.load.exit); status {
 	case exitCancelled:
 		if unbegun(x) {
 			return &exitError{status, errors.New(x.Cause + " before it was compiled"), ""}
@@ -231,9 +231,12 @@ func (r *remoteRun) status(x *run.Result) error {
 	case exitUsage:
 		return &exitError{status, errors.New(x.Cause), ""}
 	case exitFailed:
+		if x.State == run.Finished {
+			break
+		}
 		return &exitError{status, errors.New(x.Cause), "what it printed: gobench logs " + x.ID + " --master " + r.client.URL()}
 	}
-	return exitOf(x, r.load.strict)
+	return exitOf(x, r.load.exit)
 }
 
 // endOf returns the event of the run's end with err, which run returns. x may be nil: the

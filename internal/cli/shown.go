@@ -170,8 +170,8 @@ func (r *shownRun) report(outputs report.Outputs, x *run.Result, series report.I
 
 // exitOf returns the exit status of a run that was finished or cancelled, as an error; nil for
 // 0. That of a cancelled one has no text.
-func exitOf(r *run.Result, strict bool) error {
-	switch status := r.ExitStatus(strict); status {
+func exitOf(r *run.Result, e run.Exit) error {
+	switch status := r.ExitStatus(e); status {
 	case exitOK:
 		return nil
 	case exitCrossed:
@@ -184,6 +184,8 @@ func exitOf(r *run.Result, strict bool) error {
 		return &exitError{status, fmt.Errorf("%d of %d thresholds crossed", crossed, len(r.Thresholds)), ""}
 	case exitInvalid:
 		return &exitError{status, fmt.Errorf("the run is %s (--strict)", r.Verdict), "its reasons are in the report's first lines; docs/truth.md explains them"}
+	case exitFailed:
+		return &exitError{status, errors.New("nothing was answered"), "--allow-failure makes that a success"}
 	default:
 		return &exitError{status: status}
 	}

@@ -202,7 +202,7 @@ func (a *active) hostsOf(r *run.Result) {
 // endOf returns the event of a run's end, without a time, from its final result. Error is set
 // if the run failed.
 func (m *Master) endOf(r *run.Result) event.Event {
-	exit := r.ExitStatus(false)
+	exit := r.ExitStatus(run.Exit{})
 	e := event.Event{Kind: event.Ended, Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: &exit}
 	if r.State == run.Failed {
 		e.Error = r.Cause

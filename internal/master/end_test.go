@@ -160,8 +160,8 @@ func TestNoLoad(t *testing.T) {
 				}
 				id := r.submit(tt.options)
 				x := r.result(id)
-				if x.State != run.Failed || x.Failure != tt.failure || !strings.Contains(x.Cause, tt.cause) || x.ExitStatus(false) != tt.exit {
-					t.Errorf("the run is %s (%s), failure %q, exit %d; want failed (%s), %q, %d", x.State, x.Cause, x.Failure, x.ExitStatus(false), tt.cause, tt.failure, tt.exit)
+				if x.State != run.Failed || x.Failure != tt.failure || !strings.Contains(x.Cause, tt.cause) || x.ExitStatus(run.Exit{}) != tt.exit {
+					t.Errorf("the run is %s (%s), failure %q, exit %d; want failed (%s), %q, %d", x.State, x.Cause, x.Failure, x.ExitStatus(run.Exit{}), tt.cause, tt.failure, tt.exit)
 				}
 				for _, name := range []string{"one", "two"} { // nothing of the run is left there
 					if a := r.of(name); a.has("prepare") && tt.name != "busy" {

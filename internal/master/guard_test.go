@@ -49,7 +49,7 @@ func TestGuards(t *testing.T) {
 					t.Errorf("agents were told %v after", took)
 				}
 				x := r.result(id)
-				if x.State != run.Failed || x.Failure != run.FailedGuard || !strings.Contains(strings.ReplaceAll(x.Cause, "1.00", "1,00"), tt.cause) || x.ExitStatus(false) != 1 {
+				if x.State != run.Failed || x.Failure != run.FailedGuard || !strings.Contains(strings.ReplaceAll(x.Cause, "1.00", "1,00"), tt.cause) || x.ExitStatus(run.Exit{}) != 1 {
 					t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
 				}
 				if want := 2*tt.harmless + tt.ok; !x.Complete || count(x, "home.http_ok") != want {
@@ -74,8 +74,8 @@ func TestThresholdOnTheWhole(t *testing.T) {
 			}
 		}
 		x := r.result(id) // the agents receive a stop
-		if x.State != run.Finished || !strings.Contains(x.Cause, "threshold home.http_ok count <= 50 abort crossed") || x.ExitStatus(false) != 4 || len(x.Thresholds) != 1 || x.Thresholds[0].OK {
-			t.Errorf("the run is %s (%s), exit %d, thresholds %+v", x.State, x.Cause, x.ExitStatus(false), x.Thresholds)
+		if x.State != run.Finished || !strings.Contains(x.Cause, "threshold home.http_ok count <= 50 abort crossed") || x.ExitStatus(run.Exit{}) != 4 || len(x.Thresholds) != 1 || x.Thresholds[0].OK {
+			t.Errorf("the run is %s (%s), exit %d, thresholds %+v", x.State, x.Cause, x.ExitStatus(run.Exit{}), x.Thresholds)
 		}
 		if !r.of("one").has("stop") || r.of("one").has("cancel") {
 			t.Error("the load was not stopped, or was cancelled")

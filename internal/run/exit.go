@@ -8,7 +8,7 @@ import (
 // The exit statuses of gobench (docs/exit-codes.md).
 const (
 	ExitOK        = 0
-	ExitFailed    = 1   // the run failed, or the command did
+	ExitFailed    = 1   // the run failed, nothing in it was answered, or the command failed
 	ExitUsage     = 2   // the command line or a file that it names is wrong
 	ExitCompile   = 3   // the scenario does not compile
 	ExitCrossed   = 4   // the run crossed a threshold
@@ -16,15 +16,23 @@ const (
 	ExitCancelled = 130 // the run was cancelled
 )
 
-// ExitStatus returns the exit status of a command that ran r, or followed it to its end. strict
-// is --strict. A run that is not over has ExitFailed.
-func (r *Result) ExitStatus(strict bool) int {
+// Exit is how a command treats a finished run.
+type Exit struct {
+	Strict       bool // --strict: one that is INVALID has ExitInvalid
+	AllowFailure bool // --allow-failure: one in which nothing was answered has ExitOK
+}
+
+// ExitStatus returns the exit status of a command that ran r, or followed it to its end. A run
+// that is not over has ExitFailed.
+func (r *Result) ExitStatus(e Exit) int {
 	switch {
 	case r.State == Cancelled:
 		return ExitCancelled
 	case r.State == Finished && slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return !t.OK }):
 		return ExitCrossed
-	case r.State == Finished && strict && r.Verdict == Invalid:
+	case r.State == Finished && !e.AllowFailure && r.Outcome().NothingAnswered():
+		return ExitFailed
+	case r.State == Finished && e.Strict && r.Verdict == Invalid:
 		return ExitInvalid
 	case r.State == Finished:
 		return ExitOK

@@ -2,6 +2,30 @@ package run
 
 import "testing"
 
+// A run in which nothing was answered fails, unless that is allowed.
+func TestExitOfNothing(t *testing.T) {
+	count := func(role Role, n int64) Metric {
+		return Metric{Type: Counter, Counts: Counts{Role: role, Of: "home"}, Record: Record{Count: &n}}
+	}
+	nothing, something := []Metric{count(OpOK, 0), count(OpUnanswered, 5)}, []Metric{count(OpFailed, 1), count(OpUnanswered, 5)}
+	for _, tt := range []struct {
+		name string
+		r    Result
+		exit Exit
+		want int
+	}{
+		{"nothing", Result{State: Finished, Metrics: nothing}, Exit{}, 1},
+		{"allowed", Result{State: Finished, Metrics: nothing}, Exit{AllowFailure: true}, 0},
+		{"allowed but INVALID", Result{State: Finished, Metrics: nothing, Verdict: Invalid}, Exit{true, true}, 5},
+		{"a failure is an answer", Result{State: Finished, Metrics: something}, Exit{}, 0},
+		{"no operations", Result{State: Finished}, Exit{}, 0},
+	} {
+		if got := tt.r.ExitStatus(tt.exit); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestExitStatus(t *testing.T) {
 	met, crossed := []Threshold{{OK: true}}, []Threshold{{OK: true}, {}}
 	for _, tt := range []struct {
@@ -21,7 +45,7 @@ func TestExitStatus(t *testing.T) {
 		{"refused input", Result{State: Failed, Failure: FailedInput}, 2, 2},
 		{"not over", Result{State: Running}, 1, 1},
 	} {
-		if got, strict := tt.r.ExitStatus(false), tt.r.ExitStatus(true); got != tt.want || strict != tt.strict {
+		if got, strict := tt.r.ExitStatus(Exit{}), tt.r.ExitStatus(Exit{Strict: true}); got != tt.want || strict != tt.strict {
 			t.Errorf("%s: %d, with --strict %d; want %d and %d", tt.name, got, strict, tt.want, tt.strict)
 		}
 	}

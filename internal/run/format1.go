@@ -104,6 +104,8 @@ func ofHTTP1(prefix, name string) Counts {
 		return Counts{Role: c.Role, Of: prefix}
 	}
 	switch name {
+	case "begun", "resent", "age": // which format 1 did not have
+		return Counts{Role: Role("op." + name), Of: prefix}
 	case "bytes_in", "bytes_out":
 		return Counts{Role: Bytes, Of: prefix, By: "direction", Part: strings.TrimPrefix(name, "bytes_")}
 	case "connections_opened":

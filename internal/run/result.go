@@ -150,7 +150,7 @@ type Interval struct {
 	From    float64             `json:"from_seconds"`     // since the load began
 	Seconds float64             `json:"seconds"`          // its length
 	Warmup  bool                `json:"warmup,omitempty"` // not in the totals
-	Errors  int64               `json:"errors"`           // failures counted, of all kinds
+	Errors  int64               `json:"errors"`           // operations that failed or got no answer; without clients iterations
 	Health  map[string]Severity `json:"health,omitempty"` // signals of the generator's health that were amber or red
 	Metrics map[string]Record   `json:"metrics"`
 }

@@ -32,14 +32,17 @@ const (
 	ClassPlanned     Role = "class.planned"      // iterations that were due
 	ClassBegun       Role = "class.begun"        // iterations that began
 	ClassLate        Role = "class.late"         // begun iterations that had waited for a user
-	ClassDropped     Role = "class.dropped"      // planned iterations that never began
+	ClassDropped     Role = "class.dropped"      // planned iterations that were given up, as no user was free
+	ClassUnserved    Role = "class.unserved"     // planned iterations that still waited when the load ended
 	ClassDone        Role = "class.done"         // iterations that ended by themselves, failed ones included
 	ClassFailed      Role = "class.failed"       // part of ClassDone
 	ClassCut         Role = "class.cut"          // begun iterations that the run's end cut short
+	ClassVoid        Role = "class.void"         // begun iterations that found no data left, so that the load ended
 	ClassResponse    Role = "class.response"     // from the planned start to the end, of successful iterations
 	ClassService     Role = "class.service"      // from the begin to the end, of successful iterations
 	ClassFailure     Role = "class.failure"      // from the begin to the end, of failed iterations
 	ClassTask        Role = "class.task"         // as ClassService, of one task
+	ClassAge         Role = "class.age"          // from the planned start to the end of the wait, of unserved and cut iterations
 	ClassLag         Role = "class.start_lag"    // how late gobench itself was
 	ClassWait        Role = "class.queue_wait"   // how long planned iterations waited for a user
 	ClassBehind      Role = "class.behind"       // iterations that are due and not yet handled
@@ -60,7 +63,7 @@ const (
 var roles = map[Role]MetricType{
 	OpBegun: Counter, OpOK: Counter, OpFailed: Counter, OpUnanswered: Counter, OpResent: Counter, OpFollowed: Counter, OpTime: Histogram, OpAge: Histogram,
 	ClassActive: Gauge, ClassStarted: Counter, ClassFinished: Counter, ClassPanics: Counter, ClassPlanned: Counter, ClassBegun: Counter, ClassLate: Counter,
-	ClassDropped: Counter, ClassDone: Counter, ClassFailed: Counter, ClassCut: Counter, ClassResponse: Histogram, ClassService: Histogram,
+	ClassDropped: Counter, ClassUnserved: Counter, ClassAge: Histogram, ClassDone: Counter, ClassFailed: Counter, ClassCut: Counter, ClassVoid: Counter, ClassResponse: Histogram, ClassService: Histogram,
 	ClassFailure: Histogram, ClassTask: Histogram, ClassLag: Histogram, ClassWait: Histogram, ClassBehind: Gauge, ClassUsersBehind: Gauge,
 	StepTime: Histogram, StepFailed: Counter, CheckPassed: Counter, CheckFailed: Counter,
 	Bytes: "", Connections: "", Detail: "", Own: Histogram,
@@ -84,18 +87,20 @@ func (r Role) kind() string {
 // OfClass reports whether r is a role of a class of users.
 func (r Role) OfClass() bool { return r.kind() == "class" }
 
-// Missing returns the role of the counter of what a histogram of role r lacks, because it did
-// not end well and may have taken longest; Other if it lacks nothing.
-func (r Role) Missing() Role {
+// Missing returns the roles of the counters of what a histogram of role r lacks, because it did
+// not end well and may have taken longest; nil if it lacks nothing.
+func (r Role) Missing() []Role {
 	switch r {
 	case OpTime:
-		return OpUnanswered
+		return []Role{OpUnanswered}
 	case StepTime:
-		return StepFailed
-	case ClassResponse, ClassService:
-		return ClassFailed
+		return []Role{StepFailed}
+	case ClassResponse:
+		return []Role{ClassFailed, ClassCut, ClassUnserved}
+	case ClassService:
+		return []Role{ClassFailed, ClassCut}
 	}
-	return Other
+	return nil
 }
 
 // Counts is what a metric counts, of whom, and which part of it. By and Part are empty for the

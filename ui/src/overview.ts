@@ -106,7 +106,7 @@ function errors(r: Result, s: Series): Chart | undefined {
   })
   if (s.errors.some((n) => n > 0)) {
     const values = s.errors.map((n, i) => (s.seconds[i] ? n / s.seconds[i]! : null))
-    lines.unshift({ label: 'failures of all kinds', values, style: { colour: '--line-7', dash: [2, 3], width: 2 } })
+    lines.unshift({ label: 'failed', values, style: { colour: '--line-7', dash: [2, 3], width: 2 } })
   }
   if (lines.length === 0) return undefined
   return { title: 'Errors by class', note: 'a second', format: ofUnit('N', true), lines }

@@ -183,13 +183,28 @@ export const closedResponses = (r: Result) => new Set(r.config.classes.filter((c
 /** Returns the name of the source of a failure: of a class of users, its name. */
 export const sourceName = (source: string) => source.replace(/^vu\./, '')
 
+/** What became of the operations of a run or, without a client, of its iterations. */
+export interface Outcome {
+  done: number // how many ended
+  failed: number // of these, answered with a failure; of iterations: with an error
+  unanswered: number // of these, without an answer; of iterations: cut by the run's end
+  iterations: boolean // they are iterations
+}
+
+/** Returns the outcome of a run as all its reports have it (internal/run, Outcome): parts of a whole are not counted again. */
+export function outcome(r: Result): Outcome {
+  const sum = (role: string) => r.metrics.filter((m) => m.role === role && isWhole(m)).reduce((n, m) => n + (m.count ?? 0), 0)
+  const [failed, unanswered] = [sum('op.failed'), sum('op.unanswered')]
+  const done = sum('op.ok') + failed + unanswered
+  if (done > 0 || sum('class.done') + sum('class.cut') === 0) return { done, failed, unanswered, iterations: false }
+  return { done: sum('class.done') + sum('class.cut'), failed: sum('class.failed'), unanswered: sum('class.cut'), iterations: true }
+}
+
 /** What tiles and the first charts show: the operations of the run. */
-export interface Headline {
+export interface Headline extends Outcome {
   operations: Metric[] // histograms of times that were counted: clients', or else iterations
   main?: Metric // the busiest of them
   response?: Metric // of the busiest class whose starts a schedule plans
-  done: number // operations, those without an answer among them
-  lost: number // those
   rate: number // a second
 }
 
@@ -205,16 +220,14 @@ export function headline(r: Result): Headline {
     operations = r.config.classes.flatMap((c) => ofClass(r, c, 'class.service') ?? []).filter((m) => m.count || m.lost)
   }
   const scheduled = r.config.classes.filter((c) => isScheduled(r, c))
-  const answers = operations.reduce((n, m) => n + (m.count ?? 0), 0)
-  const lost = operations.reduce((n, m) => n + (m.lost ?? 0), 0)
+  const ended = outcome(r)
   const measured = r.seconds - (r.warmup_seconds ?? 0)
   return {
+    ...ended,
     operations,
     main: busiest(operations),
     response: busiest(scheduled.flatMap((c) => ofClass(r, c, 'class.response') ?? [])),
-    done: answers + lost,
-    lost,
-    rate: measured > 0 ? (answers + lost) / measured : 0,
+    rate: measured > 0 ? ended.done / measured : 0,
   }
 }
 

@@ -22,7 +22,7 @@ export interface Series {
   seconds: number[] // how long each row is
   middle: number[] // of each row, where charts draw it
   warmup: boolean[]
-  errors: number[] // failures of all kinds
+  errors: number[] // operations, or else iterations, that failed
   health: Map<string, Level[]> // by signal, of those that were ever amber or red
   column(title: string, field: string): Values | undefined
   rate(title: string): Values | undefined // count a second

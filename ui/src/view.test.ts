@@ -54,11 +54,15 @@ test('keys move the cursor and zoom around it', () => {
 test('the headline is the response time of a schedule, and the operations of clients', () => {
   const latency = metric('home.latency', 'histogram', { role: 'op.time', of: 'home', count: 90, lost: 10 })
   const response = ofA('response', 'histogram', { count: 50 })
-  const open = result({ metrics: [response, ofA('planned', 'counter', { count: 50 }), latency, metric('home.ttfb', 'histogram', { count: 90 })], config: { ...result({}).config, classes: [{ name: 'a', users: 1, rate: 0, load: '', closed: false }] } })
-  assert.deepEqual(headline(open), { operations: [latency], main: latency, response, done: 100, lost: 10, rate: 10 })
+  const ended = Object.entries({ ok: 87, failed: 3, unanswered: 10 }).flatMap(([role, count]) => [
+    metric(`home.${role}`, 'counter', { role: `op.${role}`, of: 'home', count }),
+    metric(`home.url.a.${role}`, 'counter', { role: `op.${role}`, of: 'home', by: 'url', part: 'a', count }),
+  ])
+  const open = result({ metrics: [response, ofA('planned', 'counter', { count: 50 }), latency, ...ended, metric('home.ttfb', 'histogram', { count: 90 })], config: { ...result({}).config, classes: [{ name: 'a', users: 1, rate: 0, load: '', closed: false }] } })
+  assert.deepEqual(headline(open), { operations: [latency], main: latency, response, done: 100, failed: 3, unanswered: 10, iterations: false, rate: 10 })
   const service = ofA('service', 'histogram', { count: 7 })
-  const closed = result({ metrics: [service], config: open.config })
-  assert.deepEqual(headline(closed), { operations: [service], main: service, response: undefined, done: 7, lost: 0, rate: 0.7 })
+  const closed = result({ metrics: [service, ofA('done', 'counter', { count: 8 }), ofA('failed', 'counter', { count: 1 }), ofA('cut', 'counter', { count: 1 })], config: open.config })
+  assert.deepEqual(headline(closed), { operations: [service], main: service, response: undefined, done: 9, failed: 1, unanswered: 1, iterations: true, rate: 0.9 })
   assert.equal(headline(result({})).main, undefined)
 })
 

@@ -77,8 +77,8 @@ func TestDropAndQueue(t *testing.T) {
 	}{
 		// One user, 100 ms each, 100 starts/s for a second: 10 are served in time.
 		{"drop", scenario.Arrival{Stages: at(100, time.Second), Drop: true}, map[string]int64{"f.planned": 100, "f.iterations": 10, "f.dropped": 90, "f.late": 0, "f.queue_wait": 0}},
-		{"queue of 5", scenario.Arrival{Stages: at(100, time.Second), Queue: 5}, map[string]int64{"f.planned": 100, "f.iterations": 15, "f.dropped": 85, "f.late": 14}},
-		{"no limit", scenario.Arrival{Stages: at(100, time.Second)}, map[string]int64{"f.planned": 100, "f.iterations": 100, "f.dropped": 0, "f.late": 99, "f.response": 100}},
+		{"queue of 5", scenario.Arrival{Stages: at(100, time.Second), Queue: 5}, map[string]int64{"f.planned": 100, "f.iterations": 10, "f.dropped": 85, "f.late": 9, "f.unserved": 5, "f.age": 5}},
+		{"no limit", scenario.Arrival{Stages: at(100, time.Second)}, map[string]int64{"f.planned": 100, "f.iterations": 10, "f.dropped": 0, "f.late": 9, "f.response": 10, "f.unserved": 90, "f.age": 90}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -89,8 +89,8 @@ func TestDropAndQueue(t *testing.T) {
 	}
 }
 
-// Starts that wait when the load is stopped, or when the graceful time is over, are dropped and
-// counted: planned = served + dropped + cut.
+// Starts that wait when the load ends are unserved: nothing new begins then. planned = begun +
+// dropped + unserved, and begun = done + cut; each that has no end of its own has an age.
 func TestNoPlannedStartIsForgotten(t *testing.T) {
 	for name, start := range map[string]*wire.Start{
 		"stopped":       {DurationNs: int64(500 * time.Millisecond), Hold: true},
@@ -99,9 +99,12 @@ func TestNoPlannedStartIsForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := play(t, t.Context(), taking(2, scenario.Arrival{Stages: at(100, time.Second)}, always(150*time.Millisecond)), start, nil)
-				sum := o.counts["f.iterations"] + o.counts["f.dropped"] + o.counts["f.cut"]
-				if o.counts["f.dropped"] == 0 || sum != o.counts["f.planned"] {
-					t.Errorf("%v", o.counts)
+				c := o.counts
+				if c["f.unserved"] == 0 || c["f.planned"] != c["f.begun"]+c["f.dropped"]+c["f.unserved"] || c["f.begun"] != c["f.iterations"]+c["f.cut"] || c["f.age"] != c["f.unserved"]+c["f.cut"] {
+					t.Errorf("%v", c)
+				}
+				if o.took > 1200*time.Millisecond {
+					t.Errorf("it took %v", o.took)
 				}
 			})
 		})

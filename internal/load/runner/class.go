@@ -240,10 +240,9 @@ func (c *class) launch(number int64) {
 	go c.live(ctx, number)
 }
 
-// arrive offers the starts of an Arrival to the class's users when they are due, and returns
-// at the schedule's end, when no more start is due. The waiting ones are still served then. At
-// an earlier end of the load they are dropped, with the due ones that were not offered yet, as
-// far as flow.next counts these in missed.
+// arrive offers the starts of an Arrival to the class's users when they are due, until the
+// schedule's end, or an earlier end of the load. Those that wait then are unserved, with the
+// due ones that were not offered yet, as far as flow.next returns these in missed.
 //
 // Every start has one lag: until it began, or, if no user was free for it, until that was
 // detected. The rest of its wait is its queue wait.
@@ -256,13 +255,12 @@ func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
 	defer c.coming.over()
 	for {
 		planned, ok, over := f.next(sleeper)
-		if over {
-			c.counts.planned.Add(f.missed)
-			c.counts.dropped.Add(f.missed + int64(c.pool.abandon()))
-			return
-		}
 		if !ok {
-			break
+			c.unserved(f.missed, c.pool.abandon())
+			if !over {
+				c.finish()
+			}
+			return
 		}
 		now := c.now()
 		fate := c.pool.offer(planned, now)
@@ -276,8 +274,23 @@ func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
 		}
 		e.Close()
 	}
-	c.pool.close()
-	c.finish()
+}
+
+// unserved counts starts that were due and did not begin before the load ended: missed, by
+// their planned times, were not offered to the users, and are counted as planned too; waiting
+// were.
+func (c *class) unserved(missed []time.Duration, waiting []call) {
+	now := c.now()
+	e := c.registry.Entry()
+	defer e.Close()
+	e.Add(c.counts.planned, int64(len(missed)))
+	e.Add(c.counts.unserved, int64(len(missed)+len(waiting)))
+	for _, planned := range missed {
+		e.Record(c.counts.age, int64(now-planned))
+	}
+	for _, start := range waiting {
+		e.Record(c.counts.age, int64(now-start.planned))
+	}
 }
 
 // inFlight returns the number of operations in flight of all users of the class.

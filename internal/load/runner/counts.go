@@ -17,19 +17,22 @@ type counts struct {
 	behind   meter.Meter // gauge, of a class whose starts have a schedule: starts that are due but not made yet, because gobench is late; they have no lag yet
 
 	// Of a class with iterations:
-	iterations meter.Meter
+	begun      meter.Meter // iterations that began: done, cut, void, or lost with this process
+	iterations meter.Meter // done, failed ones included
 	errors     meter.Meter
 	cut        meter.Meter // iterations that the end of the run cut short, without a result
+	void       meter.Meter // iterations that found no data left, so that the load ended
+	age        meter.Meter // histogram: from the planned start until an iteration was cut or stayed unserved, ns
 	response   meter.Meter // histogram: from an iteration's planned start to its end without error, ns
 	service    meter.Meter // histogram: from its begin, ns
 	failure    meter.Meter // histogram: from its begin to its end with an error, ns
 
 	// Of an Arrival:
-	planned meter.Meter // starts that were due
-	begun   meter.Meter // number of these that began
-	late    meter.Meter // number of begun starts that found no user free and waited
-	dropped meter.Meter // number of planned starts that were dropped
-	wait    meter.Meter // histogram: the wait of those that waited, ns
+	planned  meter.Meter // starts that were due: begun, dropped or unserved
+	late     meter.Meter // number of begun starts that found no user free and waited
+	dropped  meter.Meter // number of planned starts that were given up, as no user was free
+	unserved meter.Meter // number of planned starts that still waited when the load ended
+	wait     meter.Meter // histogram: the wait of those that waited and began, ns
 
 	tasks []meter.Meter // histograms: the service time of each of Tasks, ns
 }
@@ -47,16 +50,17 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 	d.graph("Users", "N", metrics.Counter, one{"started", run.ClassStarted, &c.started}, one{"finished", run.ClassFinished, &c.finished}, one{"panics", run.ClassPanics, &c.panics})
 	switch _, open := vu.Load.(scenario.Arrival); {
 	case open:
-		d.graph("Planned starts", "N", metrics.Counter, one{"planned", run.ClassPlanned, &c.planned}, one{"begun", run.ClassBegun, &c.begun},
-			one{"late", run.ClassLate, &c.late}, one{"dropped", run.ClassDropped, &c.dropped})
+		d.graph("Planned starts", "N", metrics.Counter, one{"planned", run.ClassPlanned, &c.planned}, one{"late", run.ClassLate, &c.late},
+			one{"dropped", run.ClassDropped, &c.dropped}, one{"unserved", run.ClassUnserved, &c.unserved})
 		d.graph("Starts behind plan", "N", metrics.Gauge, one{"behind", run.ClassBehind, &c.behind})
 		d.graph("Queue wait", "ns", metrics.Histogram, one{"queue_wait", run.ClassWait, &c.wait})
 	case vu.Rate > 0:
 		d.graph("Users behind plan", "N", metrics.Gauge, one{"users_behind", run.ClassUsersBehind, &c.behind})
 	}
 	if !once(vu) {
-		d.graph("Iterations", "N", metrics.Counter, one{"iterations", run.ClassDone, &c.iterations}, one{"errors", run.ClassFailed, &c.errors}, one{"cut", run.ClassCut, &c.cut})
-		d.graph("Iteration time", "ns", metrics.Histogram, one{"response", run.ClassResponse, &c.response}, one{"service", run.ClassService, &c.service}, one{"failure", run.ClassFailure, &c.failure})
+		d.graph("Iterations begun", "N", metrics.Counter, one{"begun", run.ClassBegun, &c.begun})
+		d.graph("Iterations", "N", metrics.Counter, one{"iterations", run.ClassDone, &c.iterations}, one{"errors", run.ClassFailed, &c.errors}, one{"cut", run.ClassCut, &c.cut}, one{"void", run.ClassVoid, &c.void})
+		d.graph("Iteration time", "ns", metrics.Histogram, one{"response", run.ClassResponse, &c.response}, one{"service", run.ClassService, &c.service}, one{"failure", run.ClassFailure, &c.failure}, one{"age", run.ClassAge, &c.age})
 	}
 	tasks := taskNames(vu.Tasks)
 	c.tasks = make([]meter.Meter, len(tasks))

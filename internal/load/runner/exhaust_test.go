@@ -49,8 +49,11 @@ func TestDataEndsAClass(t *testing.T) {
 				if o.counts["f.active"] != 0 || o.counts["f.started"] != o.counts["f.finished"] {
 					t.Errorf("counts %v", o.counts)
 				}
-				if _, open := tt.load.(scenario.Arrival); open && o.counts["f.planned"] != rows+o.counts["f.dropped"] {
-					t.Errorf("%d starts planned, %d dropped", o.counts["f.planned"], o.counts["f.dropped"])
+				if begun := rows + o.counts["f.void"]; o.counts["f.begun"] != begun || o.counts["f.void"] == 0 {
+					t.Errorf("%d begun, %d without data", o.counts["f.begun"], o.counts["f.void"])
+				}
+				if _, open := tt.load.(scenario.Arrival); open && o.counts["f.planned"] != o.counts["f.begun"]+o.counts["f.dropped"]+o.counts["f.unserved"] {
+					t.Errorf("%v", o.counts)
 				}
 				if o.took > 3*time.Second {
 					t.Errorf("it took %v", o.took)

@@ -12,19 +12,18 @@ import (
 type flow struct {
 	class     *class
 	schedule  *arrivals
-	shift     time.Duration // total time by which pauses have shifted the schedule
-	begins    time.Duration // where schedule begins, on its own clock
-	end       time.Duration // of the stages, on the schedule's clock
-	rate      float64       // in force; below 0: the stages
-	divisions int           // how often the starts were divided again
-	missed    int64         // starts that were due when the load ended, and that next had not returned
+	shift     time.Duration   // total time by which pauses have shifted the schedule
+	begins    time.Duration   // where schedule begins, on its own clock
+	end       time.Duration   // of the stages, on the schedule's clock
+	rate      float64         // in force; below 0: the stages
+	divisions int             // how often the starts were divided again
+	missed    []time.Duration // planned times of the starts that were due when the load ended, and that next had not returned
 }
 
 // next waits until the next start is due and returns its planned time, on the class's clock,
-// with ok. Without ok there are no more starts; over is true if the load ended first, and
-// f.missed is then set, except during a pause and at the end of the class's data. It also
-// waits while the class is paused, and until the end of the stages if this executor has no
-// users.
+// with ok. Without ok there are no more starts, and the stages are over, or the load ended
+// first: over is true then, and f.missed is set, except during a pause and at the end of the
+// class's data. It also waits while the class is paused.
 func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 	at, ok := f.schedule.next()
 	for {
@@ -59,12 +58,13 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 			at, ok = f.schedule.next()
 			continue
 		}
-		if own, _ := f.schedule.round.Users(); own == 0 && f.class.now() < f.end+f.shift {
+		// Users may still be added here, the rate raised, and starts may wait for a user.
+		if own, _ := f.schedule.round.Users(); (own == 0 || !ok) && f.class.now() < f.end+f.shift {
 			f.class.coming.over()
 			if sleeper.until(f.class.now, f.end+f.shift, f.class.stop, w.changed) == stopped {
 				return 0, false, true
 			}
-			continue // users may still be added here
+			continue
 		}
 		if !ok {
 			return 0, false, false
@@ -90,7 +90,7 @@ func (f *flow) miss(at time.Duration) {
 	end := time.Duration(f.class.stopped.Load() - f.class.zero.Load())
 	until := end - tooLate - f.begins - f.shift
 	for ok := true; ok && at <= until; at, ok = f.schedule.next() {
-		f.missed++
+		f.missed = append(f.missed, f.begins+at+f.shift)
 	}
 }
 

@@ -122,15 +122,15 @@ func (p *pool) close() {
 	p.free = nil
 }
 
-// abandon closes the pool and drops the waiting starts. It returns their number, 0 at a second
+// abandon closes the pool and removes the waiting starts. It returns them, none at a second
 // call.
-func (p *pool) abandon() int {
+func (p *pool) abandon() []call {
 	p.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := len(p.waiting) - p.head
+	left := p.waiting[p.head:]
 	p.waiting, p.head = nil, 0
-	return n
+	return left
 }
 
 // idle returns the number of users that wait for a start.

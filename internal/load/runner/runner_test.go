@@ -202,7 +202,7 @@ func TestAPanicEndsOneUser(t *testing.T) {
 			}), nil
 		}, Load: scenario.Times(5)}}
 		o := play(t, t.Context(), vus, &wire.Start{}, nil)
-		o.want(t, map[string]int64{"f.panics": 10, "f.iterations": 90*5 + 10*2, "f.finished": 100, "f.active": 0})
+		o.want(t, map[string]int64{"f.panics": 10, "f.iterations": 90*5 + 10*3, "f.begun": 90*5 + 10*3, "f.errors": 10, "f.finished": 100, "f.active": 0})
 		if o.failures["panic user is broken"] != 10 {
 			t.Errorf("failures = %v", o.failures)
 		}

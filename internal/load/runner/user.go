@@ -129,6 +129,7 @@ func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 			}
 			continue
 		}
+		c.counts.begun.Add(1)
 		if now, ok = c.once(ctx, u, now, now); !ok {
 			return
 		}
@@ -159,7 +160,7 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 			if !call.waited() {
 				c.counts.lag.Record(int64(begin - call.planned))
 			}
-			c.counts.dropped.Add(int64(1 + c.pool.abandon()))
+			c.unserved(nil, append(c.pool.abandon(), call))
 			return
 		}
 		e := c.registry.Entry()
@@ -199,19 +200,30 @@ func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (
 // ends; ok is false if the end of the run cut it short, or no data was left for it: the user
 // then ends.
 func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
+	returned := false
+	defer func() {
+		if !returned { // a panic, or runtime.Goexit: the iteration has failed
+			e := c.registry.Entry()
+			e.Add(c.counts.iterations, 1)
+			e.Add(c.counts.errors, 1)
+			e.Record(c.counts.failure, int64(c.now()-begin))
+			e.Close()
+		}
+	}()
 	err := u.Iterate(ctx)
+	returned = true
 	end = c.now()
 	if c.voided(ctx) {
-		if c.pool != nil {
-			c.counts.dropped.Add(1) // its start is dropped, since no data was left for it
-		}
-		return end, false
-	}
-	if err != nil && c.cutShort(ctx, err) {
-		c.counts.cut.Add(1)
+		c.counts.void.Add(1)
 		return end, false
 	}
 	e := c.registry.Entry()
+	if err != nil && c.cutShort(ctx, err) {
+		e.Add(c.counts.cut, 1)
+		e.Record(c.counts.age, int64(end-planned))
+		e.Close()
+		return end, false
+	}
 	e.Add(c.counts.iterations, 1)
 	if err == nil { // a failure must not make the run look fast
 		e.Record(c.counts.response, int64(end-planned))

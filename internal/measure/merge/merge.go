@@ -330,9 +330,7 @@ func (m *Merger) Metrics() []run.Metric {
 			sum = t.value()
 		}
 		total.Record = t.record(sum, t.hist, m.Measured().Seconds())
-		if lost := m.lostOf(t); lost != nil {
-			total.Lost = counted(lost.sum)
-		}
+		total.Lost = m.lostOf(t, func(t *metric) int64 { return t.sum })
 		total.Spread = t.spreadOf()
 		if t.Type == run.Histogram && t.hist.Count() > 0 {
 			total.Histogram = t.hist.Append(nil)

@@ -162,7 +162,8 @@ func (m *Merger) countsOf(r *row) Counts {
 // it. All its metrics must be declared.
 func (m *Merger) recordOf(r *row) run.Interval {
 	length := (r.to - r.from).Seconds()
-	i := run.Interval{Start: m.began.Add(r.from), From: r.from.Seconds(), Seconds: length, Errors: r.failures, Warmup: r.warmup, Metrics: map[string]run.Record{}}
+	i := run.Interval{Start: m.began.Add(r.from), From: r.from.Seconds(), Seconds: length, Warmup: r.warmup, Metrics: map[string]run.Record{}}
+	i.Errors = run.OutcomeOf(m.declares, func(t run.Metric) int64 { return r.counters[m.byTitle[t.Title].number] }).Main().Bad()
 	for n, v := range r.counters {
 		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, length)
 	}
@@ -171,9 +172,7 @@ func (m *Merger) recordOf(r *row) run.Interval {
 	}
 	for n, h := range r.histograms {
 		record := m.metrics[n].record(0, h, length)
-		if lost := m.lostOf(m.metrics[n]); lost != nil {
-			record.Lost = counted(r.counters[lost.number])
-		}
+		record.Lost = m.lostOf(m.metrics[n], func(t *metric) int64 { return r.counters[t.number] })
 		i.Metrics[m.metrics[n].Title] = record
 	}
 	return i
@@ -206,13 +205,16 @@ func (t *metric) spreadOf() *run.Spread {
 	return &run.Spread{Stdev: stdev / perMilli, Max: float64(t.rates.Max()) / perMilli, Within: t.rates.Within(t.rates.Mean()-stdev, t.rates.Mean()+stdev)}
 }
 
-// lostOf returns the counter of what t, a histogram, lacks (run.Role.Missing); nil if no such
-// counter is declared or t lacks nothing.
-func (m *Merger) lostOf(t *metric) *metric {
-	if missing := t.Role.Missing(); missing != run.Other {
-		return m.byCounts[t.Counts.As(missing)]
+// lostOf returns the number of what t, a histogram, lacks (run.Role.Missing), with the count of
+// a counter as of returns it; nil if it is 0.
+func (m *Merger) lostOf(t *metric, of func(*metric) int64) *int64 {
+	n := int64(0)
+	for _, missing := range t.Role.Missing() {
+		if counter := m.byCounts[t.Counts.As(missing)]; counter != nil {
+			n += of(counter)
+		}
 	}
-	return nil
+	return counted(n)
 }
 
 // counted returns a pointer to n, or nil if n is 0.

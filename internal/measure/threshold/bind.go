@@ -17,7 +17,7 @@ type binding struct {
 	count  []string // counters whose sum is the count, and the numerator of a rate
 	all    []string // counters whose sum is the denominator of a rate
 	good   string   // histogram whose recordings are part of the denominator too
-	lost   string   // counter of operations without an answer, which a percentile's histogram lacks
+	lost   []string // counters of what a percentile's histogram lacks, because it did not end well
 }
 
 // errAbsent means that the metric is not declared yet.
@@ -52,8 +52,10 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 			b.good = good.Title // it has the steps that did not fail
 		}
 	case ofDistribution(t.Stat):
-		if lost := other(m.Role.Missing()); lost != nil {
-			b.lost = lost.Title
+		for _, missing := range m.Role.Missing() {
+			if lost := other(missing); lost != nil {
+				b.lost = append(b.lost, lost.Title)
+			}
 		}
 	}
 	return b, t.suits(m)
@@ -66,7 +68,7 @@ func outcomes(m run.Metric, metrics []run.Metric) (titles []string) {
 	switch m.Role {
 	case run.OpOK, run.OpFailed, run.OpUnanswered:
 		of = []run.Role{run.OpOK, run.OpFailed, run.OpUnanswered}
-	case run.ClassPlanned, run.ClassBegun, run.ClassLate, run.ClassDropped:
+	case run.ClassPlanned, run.ClassLate, run.ClassDropped, run.ClassUnserved:
 		of = []run.Role{run.ClassPlanned}
 	case run.ClassDone, run.ClassFailed, run.ClassCut:
 		of = []run.Role{run.ClassDone}

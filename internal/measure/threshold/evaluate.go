@@ -263,7 +263,9 @@ func (j *judge) tally(i Interval) tally {
 	if h := i.Histograms[j.binding.good]; h != nil {
 		t.all += int64(h.Count())
 	}
-	t.lost = i.Counters[j.binding.lost]
+	for _, title := range j.binding.lost {
+		t.lost += i.Counters[title]
+	}
 	if j.binding.metric.Type == run.Histogram {
 		t.histogram = i.Histograms[j.binding.metric.Title]
 	}

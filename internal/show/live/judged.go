@@ -9,35 +9,35 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// errors shows the number of failures so far, by class, the most frequent first, and the text
-// of the most frequent kind; without failures the number 0.
+// errors shows how many operations failed so far, of how many, and why, and the text of the most
+// frequent failure.
 func (s *screen) errors() {
-	var all int64
-	byClass := map[string]int64{}
-	var classes []string // about the most frequent first, as failures are
-	for _, f := range s.totals.Failures {
-		if byClass[f.Class] == 0 {
-			classes = append(classes, f.Class)
+	o := run.OutcomeOf(s.totals.Metrics, func(m run.Metric) int64 {
+		if m.Count == nil {
+			return 0
 		}
-		byClass[f.Class] += f.Count
-		all += f.Count
-	}
-	slices.SortStableFunc(classes, func(a, b string) int { return int(min(1, max(-1, byClass[b]-byClass[a]))) })
+		return *m.Count
+	})
+	main := o.Main()
 	rank, st := figure, plain
-	if all > 0 {
+	if main.Bad() > 0 {
 		rank, st = failure, red
 	}
 	s.row(rank, func(l *line) {
-		l.add(dim, " errors").to(label+1).add(st, " "+units.Count(all))
-		for i, c := range classes {
+		l.add(dim, " failed").to(label+1).add(st, " "+units.Count(main.Bad()))
+		if main.Bad() == 0 {
+			return
+		}
+		l.add(dim, " of "+units.Count(main.All())).add(st, " ("+units.Percent(float64(main.Bad())/float64(main.All()))+")")
+		for i, c := range o.Causes {
 			sep := ", "
 			if i == 0 {
 				sep = "   "
 			}
-			l.add(plain, sep+units.Safe(c)+" "+units.Count(byClass[c]))
+			l.add(plain, sep+units.Safe(c.Part)+" "+units.Count(c.Count))
 		}
 	})
-	if all > 0 {
+	if len(s.totals.Failures) > 0 {
 		f := s.totals.Failures[0]
 		s.row(part, func(l *line) {
 			l.to(label+2).add(dim, units.Safe(run.SourceName(f.Source))+": "+units.Safe(f.Text))
@@ -86,7 +86,7 @@ func (s *screen) checks() {
 			if c.passed < c.all {
 				mark, st = "✗", red
 			}
-			l.add(st, mark+" ").add(plain, units.Safe(c.name)+"  "+percent(float64(c.passed)/float64(c.all)))
+			l.add(st, mark+" ").add(plain, units.Safe(c.name)+"  "+units.Percent(float64(c.passed)/float64(c.all)))
 			if n := c.all - c.passed; n > 0 {
 				l.add(dim, fmt.Sprintf("  %s of %s failed", units.Count(n), units.Count(c.all)))
 			}

@@ -81,6 +81,8 @@ func closed() *Run {
 		Metrics: []run.Metric{
 			hist("vu.buyer.response", "Users (buyer)", timed(8400, 7, 1.5)), hist("home.latency", "HTTP (home)", timed(8400, 7, 1.5)),
 			hist("search.latency", "HTTP (search)", timed(840, 7, 4.5)),
+			counter("home.http_ok", 8388), counter("home.http_other_fail", 12), counter("home.error.refused", 12),
+			counter("search.http_ok", 837), counter("search.http_other_fail", 3), counter("search.error.timeout", 3),
 			counter("check.has a body.passed", 8400), counter("check.has a body.failed", 0),
 			counter("check.status \x1b[31m200.passed", 8390), counter("check.status \x1b[31m200.failed", 10),
 		},

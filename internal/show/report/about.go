@@ -104,6 +104,10 @@ func fate(r *run.Result, c run.Class) string {
 			say("%s of them late, for want of a free user")
 		case run.ClassDropped:
 			say("%s of them dropped")
+		case run.ClassUnserved:
+			say("%s of them unserved at the load's end")
+		case run.ClassVoid:
+			say("%s found no data left")
 		case run.ClassCut:
 			say("%s more cut short by the run's end")
 		}

@@ -104,13 +104,10 @@ func compared(r *run.Result) Compared {
 	return Compared{r.ID, r.Name, r.State, r.Verdict, r.Created, r.Seconds, len(r.Thresholds), crossed(r)}
 }
 
-// failing returns the rate of failures of all kinds, per second without the warm-up; nil if
+// failing returns the rate of what failed (run.Outcome), per second without the warm-up; nil if
 // there was no such time.
 func failing(r *run.Result) *float64 {
-	n := int64(0)
-	for _, f := range r.Errors {
-		n += f.Count
-	}
+	n := r.Outcome().Main().Bad()
 	seconds := r.Seconds - r.Warmup
 	if seconds <= 0 {
 		return nil

@@ -2,27 +2,56 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // figures writes what was counted and measured: totals, then the percentiles of distributions;
-// unless the report is full, at most maxRows and maxTimes of them.
+// unless the report is full, at most maxRows and maxTimes of them, of totals those that matter
+// most.
 func (t *text) figures(r *run.Result) {
 	metrics, more := shown(r, t.Full)
 	t.more += more
+	var counted []run.Metric
 	var totals, times [][]cell
 	for _, m := range metrics {
 		if m.Type == run.Histogram {
 			times = append(times, percentiles(m))
 		}
 		if t.Full || !aside(m) {
-			totals = append(totals, total(m))
+			counted = append(counted, m)
 		}
 	}
-	t.table([]string{"Totals", "total", "average", "stdev", "max", "±stdev"}, totals[:t.limit(len(totals), maxRows)])
+	for _, m := range weightiest(counted, t.limit(len(counted), maxRows)) {
+		totals = append(totals, total(m))
+	}
+	t.table([]string{"Totals", "total", "average", "stdev", "max", "±stdev"}, totals)
 	t.table([]string{"Percentiles", "p50", "p90", "p95", "p99", "p99.9", "max"}, times[:t.limit(len(times), maxTimes)])
+}
+
+// weightiest returns n of metrics, in their order: of all the others go first, the last ones
+// first, what clients transferred and opened, then what counts no failure, then failures.
+func weightiest(metrics []run.Metric, n int) []run.Metric {
+	weight := func(m run.Metric) int {
+		switch {
+		case m.Role == run.Bytes, m.Role == run.Connections:
+			return 0
+		case m.Role == run.OpFailed, m.Role == run.OpUnanswered, m.Role == run.StepFailed, m.Role == run.ClassFailed:
+			return 2
+		}
+		return 1
+	}
+	metrics = slices.Clone(metrics)
+	for w := 0; len(metrics) > n; w++ {
+		for i := len(metrics) - 1; i >= 0 && len(metrics) > n; i-- {
+			if weight(metrics[i]) == w {
+				metrics = slices.Delete(metrics, i, i+1)
+			}
+		}
+	}
+	return metrics
 }
 
 // total returns a row of the table of totals: a metric's name, its sum or number of values
@@ -57,6 +86,15 @@ func total(m run.Metric) []cell {
 // unanswered replaces a percentile that lies among operations without an answer.
 const unanswered = "no answer"
 
+// lostWord replaces a percentile of m that lies among what did not end well: operations without
+// an answer, or steps and iterations that failed.
+func lostWord(m run.Metric) string {
+	if m.Role == run.StepTime || m.Role.OfClass() {
+		return "failed"
+	}
+	return unanswered
+}
+
 // percentiles returns a row of the table of percentiles: m's name, its percentiles and its
 // maximum; only the name if m is empty.
 func percentiles(m run.Metric) []cell {
@@ -64,7 +102,7 @@ func percentiles(m run.Metric) []cell {
 	for _, f := range quantiles(m) {
 		switch {
 		case f.lost:
-			row = append(row, cell{unanswered, bad})
+			row = append(row, cell{lostWord(m), bad})
 		case m.Times != nil:
 			row = append(row, cell{text: units.Millis(f.value)})
 		default:

@@ -139,10 +139,7 @@ func totals(r *run.Result) (all []junitProperty) {
 			}
 		}
 	}
-	failures := int64(0)
-	for _, f := range r.Errors {
-		failures += f.Count
-	}
+	failures := r.Outcome().Main().Bad()
 	return append(all, junitProperty{"errors.count", whole(&failures)})
 }
 

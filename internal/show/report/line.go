@@ -24,7 +24,7 @@ func Line(i run.Interval, metrics []run.Metric) string {
 		}
 	}
 	if i.Errors > 0 {
-		parts = append(parts, fmt.Sprintf("%s errors", units.Count(i.Errors)))
+		parts = append(parts, fmt.Sprintf("%s failed", units.Count(i.Errors)))
 	}
 	return strings.Join(parts, "  ")
 }

@@ -41,6 +41,13 @@ func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format,
 // others, and what is missing.
 func (m *markdown) verdict(r *run.Result) {
 	m.printf("## Load test: %s\n\n", outcome(r))
+	if done, failed := headlines(r); done != "" {
+		m.printf("%s. %s.", done, code(failed))
+		if s := mainTimes(r); s != "" {
+			m.printf(" %s.", code(s))
+		}
+		m.printf("\n\n")
+	}
 	if r.Verdict != "" {
 		m.printf("**%s**: %s.\n", r.Verdict, meanings[r.Verdict])
 	}

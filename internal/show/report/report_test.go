@@ -123,7 +123,7 @@ func TestLine(t *testing.T) {
 	r := full()
 	i := run.Interval{From: 3, Seconds: 1, Errors: 2, Metrics: map[string]run.Record{
 		"vu.buyer.active": {Value: p(int64(12))}, "vu.reader.response": r.Metrics[5].Record, "home.size": r.Metrics[12].Record}}
-	if got, want := Line(i, r.Metrics), "     4s  12 users  reader response time 98,765/s p50 250 µs p99 12.3 ms max 61.0 s  2 errors"; got != want {
+	if got, want := Line(i, r.Metrics), "     4s  12 users  reader response time 98,765/s p50 250 µs p99 12.3 ms max 61.0 s  2 failed"; got != want {
 		t.Errorf("line = %q\n    want %q", got, want)
 	}
 	metrics := roles.Set(append(r.Metrics, run.Metric{Title: "home.latency", Type: "histogram", Unit: "ns", Group: "HTTP (home)"}, run.Metric{Title: "home.ttfb", Type: "histogram", Unit: "ns", Group: "HTTP (home)"})...)

@@ -20,17 +20,18 @@ type Screen struct {
 const (
 	maxReasons = 3
 	maxClasses = 4
-	maxRows    = 14
+	maxRows    = 12
 	maxTimes   = 8
 	maxChecks  = 8
 	maxErrors  = 5
 	maxNotes   = 5
 )
 
-// Text writes r as a report for people: the verdict first, then whether it met its
-// conditions, the main figures, and what was run. It returns the first error of w.
+// Text writes r as a report for people: first what was done, what of it failed and how long it
+// took, then the verdict, whether it met its conditions, the figures, and what was run. It returns the first error of w.
 func Text(w io.Writer, r *run.Result, s Screen) error {
 	t := &text{Screen: s, w: w}
+	t.headline(r)
 	t.verdict(r)
 	t.state(r)
 	t.thresholds(r)

@@ -31,10 +31,10 @@ func TestTextFitsTheScreen(t *testing.T) {
 		screen        Screen
 		width, height int
 	}{
-		{"80", full(), Screen{Style: Style{Width: 80}}, 80, 50},
-		{"120 with checks", checked(), Screen{Style: Style{Width: 120}}, 120, 52},
-		{"wide", full(), Screen{Style: Style{Width: 200}}, 200, 46},
-		{"narrow", checked(), Screen{Style: Style{Width: 50}}, 50, 90},
+		{"80", full(), Screen{Style: Style{Width: 80}}, 80, 54},
+		{"120 with checks", checked(), Screen{Style: Style{Width: 120}}, 120, 56},
+		{"wide", full(), Screen{Style: Style{Width: 200}}, 200, 50},
+		{"narrow", checked(), Screen{Style: Style{Width: 50}}, 50, 96},
 		{"too many of everything", many, Screen{Style: Style{Width: 120}}, 120, 80},
 	} {
 		var b bytes.Buffer
@@ -71,6 +71,23 @@ func TestTextInColour(t *testing.T) {
 	for _, want := range []string{"\x1b[33mSUSPECT\x1b[0m:", "\x1b[31mCROSSED\x1b[0m", "\x1b[32mok\x1b[0m", "\x1b[1mThresholds"} {
 		if !strings.Contains(coloured.String(), want) {
 			t.Errorf("there is no %q", want)
+		}
+	}
+}
+
+// Of many rows those of failures stay, and bytes and connections go first.
+func TestWeightiest(t *testing.T) {
+	row := func(title string, r run.Role) run.Metric {
+		return run.Metric{Title: title, Counts: run.Counts{Role: r}}
+	}
+	all := []run.Metric{row("ok", run.OpOK), row("bytes", run.Bytes), row("conns", run.Connections), row("own", run.Other), row("500", run.OpFailed), row("last", run.Other), row("none", run.OpUnanswered)}
+	for n, want := range []string{"", "500", "500 none", "ok 500 none", "ok own 500 none", "ok own 500 last none", "ok bytes own 500 last none", "ok bytes conns own 500 last none"} {
+		var got []string
+		for _, m := range weightiest(all, n) {
+			got = append(got, m.Title)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
 }

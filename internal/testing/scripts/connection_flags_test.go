@@ -27,6 +27,8 @@ type visits struct {
 
 	first atomic.Int32
 	met   chan struct{} // closed when two requests have arrived
+
+	connections sync.Map // addresses of those that have had an answer of /broken
 }
 
 // meet blocks the first request until the second has arrived, so that both connections
@@ -88,6 +90,10 @@ func (s *visits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "visit", Value: "1"})
 	case "/again":
 		http.Redirect(w, r, "/again", http.StatusFound)
+	case "/broken": // only the first request of a connection is answered
+		if _, again := s.connections.LoadOrStore(r.RemoteAddr, true); again {
+			panic(http.ErrAbortHandler)
+		}
 	case "/silent":
 		<-r.Context().Done()
 	case "/digest":
@@ -123,6 +129,7 @@ func TestClientFlags(t *testing.T) {
 		total  map[string]int64
 	}{
 		{"plain", false, false, "/", nil, map[string]int{"HTTP/1.1 / from 127.0.0.1": 12}, map[string]int64{"http.connections_opened": 2, "http.http_ok": 12}},
+		{"sent again", false, false, "/broken", []string{"--resend"}, map[string]int{"/broken": 22}, map[string]int64{"http.http_ok": 12, "http.resent": 10, "http.http_other_fail": 0}},
 		{"no keep-alive", false, false, "/", []string{"--disable-keepalive"}, map[string]int{"close": 12}, map[string]int64{"http.connections_opened": 12, "http.connections_reused": 0}},
 		{"redirects", false, false, "/moved", []string{"--location"}, map[string]int{"/moved": 12, "/there": 12}, map[string]int64{"http.http_ok": 12, "http.redirects": 12}},
 		{"redirects not followed", false, false, "/moved", nil, map[string]int{"/moved": 12, "/there": 0}, map[string]int64{"http.http_fail": 12, "http.status.3xx": 12}},
@@ -245,7 +252,7 @@ func runFlags(t *testing.T, flags ...string) *run.Result {
 	t.Helper()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "r.json")
-	cmd := binary.Command(t, append([]string{"--dir", dir, "http", "-q", "-c", "2", "-n", "12", "-o", out}, flags...)...)
+	cmd := binary.Command(t, append([]string{"--dir", dir, "http", "-q", "--allow-failure", "-c", "2", "-n", "12", "-o", out}, flags...)...)
 	if b, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("gobench: %v\n%s", err, b)
 	}

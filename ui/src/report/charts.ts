@@ -44,7 +44,7 @@ export function distributions(r: Result): HTMLElement | undefined {
     if (show) shown++
     most[i]!.hidden = !show
   })
-  const lost = first.operations.reduce((n, m) => n + (m.lost ?? 0), 0)
+  const lost = first.iterations ? 0 : first.unanswered
   return h(
     'div',
     {},

@@ -3,7 +3,7 @@
 
 import { h } from '../dom.ts'
 import { count, millis, rate, seconds, share } from '../format.ts'
-import { answered, figure, headline, isScheduled, isUsers, isWhole, type Class, type Metric, type Result } from '../result.ts'
+import { answered, figure, headline, isScheduled, type Class, type Metric, type Result } from '../result.ts'
 import { nameOf } from '../overview.ts'
 
 /** Returns the header of the page: the target or the name, and the button of the theme. */
@@ -111,24 +111,19 @@ export function tiles(r: Result): HTMLElement | undefined {
   const tile = (id: string, name: string, value: string, note: string, kind = '') =>
     all.append(h('div', { class: `tile ${kind}`, id: 'tile-' + id }, h('div', { class: 'name' }, name), h('div', { class: 'figure' }, value), h('div', { class: 'hint' }, note)))
   const titles = top.operations.map((m) => nameOf(m))
-  tile('requests', what(top.operations), count(top.done), titles.length > 2 ? `${titles.length} kinds` : titles.join(', '))
+  tile('requests', top.iterations ? 'Iterations' : 'Requests', count(top.done), titles.length > 2 ? `${titles.length} kinds` : titles.join(', '))
   tile('rate', 'Rate', rate(top.rate) + '/s', r.warmup_seconds ? 'without warm-up' : 'over the whole run')
-  const failures = r.errors.reduce((n, e) => n + e.count, 0)
-  const refused = r.metrics.filter((m) => m.role === 'op.failed' && isWhole(m)).reduce((n, m) => n + (m.count ?? 0), 0)
-  const bad = failures + refused
-  const notes = [failures > 0 ? `${count(failures)} failures` : '', refused > 0 ? `${count(refused)} failed answers` : ''].filter((s) => s !== '')
-  tile('errors', 'Errors', count(bad), bad === 0 ? 'none' : `${share(bad / Math.max(bad, top.done))}: ${notes.join(', ')}`, bad > 0 ? 'bad' : '')
+  const bad = top.failed + top.unanswered
+  const notes = [
+    top.failed > 0 ? `${count(top.failed)} ${top.iterations ? 'with an error' : 'answered with a failure'}` : '',
+    top.unanswered > 0 ? `${count(top.unanswered)} ${top.iterations ? 'cut at the end' : 'without an answer'}` : '',
+  ].filter((s) => s !== '')
+  tile('errors', 'Failed', count(bad), bad === 0 ? 'none' : `${share(bad / top.done)}: ${notes.join(', ')}`, bad > 0 ? 'bad' : '')
   const m = top.response ?? top.main
   const of = m ? nameOf(m) : ''
   tile('p50', 'p50', m ? time(m, 'p50', 0.5) : '–', of)
   tile('p99', 'p99', m ? time(m, 'p99', 0.99) : '–', of)
   return h('section', { 'aria-label': 'Key figures' }, all)
-}
-
-/** What operations are called. */
-function what(operations: Metric[]): string {
-  if (operations.every((m) => m.group.startsWith('HTTP'))) return 'Requests'
-  return operations.every(isUsers) ? 'Iterations' : 'Operations'
 }
 
 /**

@@ -1,0 +1,126 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Outcome is what became of what a run began. It is the one source of these figures for every
+// screen, report and comparison: nothing in it is counted twice.
+type Outcome struct {
+	Operations Ended   // of all clients together; zero without any
+	Iterations Ended   // of all classes together
+	Planned    int64   // iterations of open loads
+	Dropped    int64   // of these, given up because no user was free
+	Unserved   int64   // of these, still waiting when the load ended
+	Void       int64   // iterations that found no data left
+	Panics     int64   // users that a panic ended
+	Causes     []Cause // why operations failed, the most frequent first
+
+	clients bool // operations are declared
+}
+
+// Ended counts operations or iterations by their end.
+type Ended struct {
+	Begun      int64
+	OK         int64 // ended well
+	Failed     int64 // answered with a failure; of iterations: with an error
+	Unanswered int64 // without an answer; of iterations: cut short by the run's end
+}
+
+// All returns how many have ended.
+func (e Ended) All() int64 { return e.OK + e.Failed + e.Unanswered }
+
+// Bad returns how many did not end well.
+func (e Ended) Bad() int64 { return e.Failed + e.Unanswered }
+
+// Cause is a reason for which operations failed, as a status or a class of errors.
+type Cause struct {
+	Of    string // the operation
+	By    string // "status", "error"
+	Part  string // "500", "timeout"
+	Count int64
+}
+
+// OutcomeOf returns the outcome that counters add up to; count returns the count of one, over
+// the whole run or an interval.
+func OutcomeOf(metrics []Metric, count func(Metric) int64) Outcome {
+	var o Outcome
+	for _, m := range metrics {
+		if m.Type != Counter || m.Role == Other {
+			continue
+		}
+		n := count(m)
+		if !m.Whole() {
+			if n > 0 && (m.Role == OpFailed && m.By == "status" || m.Role == OpUnanswered && m.By == "error") {
+				o.Causes = append(o.Causes, Cause{m.Of, m.By, m.Part, n})
+			}
+			continue
+		}
+		o.clients = o.clients || m.Role == OpOK
+		switch m.Role {
+		case OpBegun:
+			o.Operations.Begun += n
+		case OpOK:
+			o.Operations.OK += n
+		case OpFailed:
+			o.Operations.Failed += n
+		case OpUnanswered:
+			o.Operations.Unanswered += n
+		case ClassBegun:
+			o.Iterations.Begun += n
+		case ClassDone: // with those that failed
+			o.Iterations.OK += n
+		case ClassFailed:
+			o.Iterations.Failed += n
+			o.Iterations.OK -= n
+		case ClassCut:
+			o.Iterations.Unanswered += n
+		case ClassPlanned:
+			o.Planned += n
+		case ClassDropped:
+			o.Dropped += n
+		case ClassUnserved:
+			o.Unserved += n
+		case ClassVoid:
+			o.Void += n
+		case ClassPanics:
+			o.Panics += n
+		}
+	}
+	slices.SortStableFunc(o.Causes, func(a, b Cause) int { return cmp.Compare(b.Count, a.Count) })
+	return o
+}
+
+// Outcome returns the outcome of the whole run, without its warm-up.
+func (r *Result) Outcome() Outcome {
+	return OutcomeOf(r.Metrics, func(m Metric) int64 {
+		if m.Count == nil {
+			return 0
+		}
+		return *m.Count
+	})
+}
+
+// Outcome returns the outcome of the interval, of a run with these metrics.
+func (i Interval) Outcome(metrics []Metric) Outcome {
+	return OutcomeOf(metrics, func(m Metric) int64 {
+		if n := i.Metrics[m.Title].Count; n != nil {
+			return *n
+		}
+		return 0
+	})
+}
+
+// NothingAnswered reports whether operations ended, and none of them with an answer.
+func (o Outcome) NothingAnswered() bool {
+	return o.Operations.Unanswered > 0 && o.Operations.Unanswered == o.Operations.All()
+}
+
+// Main returns what a run is about: its operations or, without a client, its iterations.
+func (o Outcome) Main() Ended {
+	if o.Operations.All() > 0 || o.clients && o.Iterations.All() == 0 {
+		return o.Operations
+	}
+	return o.Iterations
+}

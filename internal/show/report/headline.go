@@ -1,0 +1,141 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// headline writes what every reader asks first: how much was done, of what was asked, what of
+// it failed and why, and how long it took. It writes nothing for a run without load.
+func (t *text) headline(r *run.Result) {
+	done, failed := headlines(r)
+	if done == "" {
+		return
+	}
+	t.printf("\n")
+	t.say("", done)
+	tone := plain
+	if r.Outcome().Main().Bad() > 0 {
+		tone = bad
+	}
+	for _, line := range t.wrap(0, failed) {
+		t.printf("%s\n", t.paint(tone, line))
+	}
+	if s := mainTimes(r); s != "" {
+		t.say("", s)
+	}
+}
+
+// headlines returns the first two lines of a report: what was done, and what failed; "" for a
+// run without load.
+func headlines(r *run.Result) (done, failed string) {
+	o := r.Outcome()
+	m, what := o.Main(), "requests"
+	measured := r.Seconds - r.Warmup
+	if r.Start.IsZero() || measured <= 0 {
+		return "", ""
+	}
+	if o.Operations.All() == 0 {
+		what = "iterations"
+	}
+	rate := float64(m.All()) / measured
+	done = fmt.Sprintf("%s %s in %s, %s/s", units.Count(m.All()), what, units.Seconds(measured), units.Rate(rate))
+	if o.Planned > 0 {
+		done += fmt.Sprintf("; %s of %s planned starts began", units.Count(o.Planned-o.Dropped-o.Unserved), units.Count(o.Planned))
+	}
+	var lacks []string
+	for _, x := range []struct {
+		n    int64
+		text string
+	}{{o.Dropped, "dropped"}, {o.Unserved, "unserved"}} {
+		if x.n > 0 {
+			lacks = append(lacks, units.Count(x.n)+" "+x.text)
+		}
+	}
+	if len(lacks) > 0 {
+		done += ", " + strings.Join(lacks, ", ")
+	}
+	if o.Void > 0 {
+		done += "; then the data ran out"
+	}
+	if o.Panics > 0 {
+		done += fmt.Sprintf("; %s users panicked", units.Count(o.Panics))
+	}
+	switch {
+	case m.All() == 0:
+		failed = "nothing has ended"
+	case m.Bad() == 0:
+		failed = "none failed"
+	default:
+		failed = fmt.Sprintf("%s failed, %s", units.Count(m.Bad()), units.Percent(float64(m.Bad())/float64(m.All())))
+		if s := causes(o); s != "" && o.Operations.All() > 0 {
+			failed += ": " + s
+		}
+	}
+	if n := o.Iterations.Failed; o.Operations.All() > 0 && n > o.Operations.Bad() {
+		failed += fmt.Sprintf("; %s iterations failed", units.Count(n))
+	}
+	return done, failed
+}
+
+// maxCauses is how many causes of failures the headline names.
+const maxCauses = 3
+
+// causes lists why operations failed, the most frequent first: "80 answered 500, 5 timeout".
+func causes(o run.Outcome) string {
+	several := false
+	for _, c := range o.Causes {
+		several = several || c.Of != o.Causes[0].Of
+	}
+	var all []string
+	for i, c := range o.Causes {
+		if i == maxCauses {
+			all = append(all, fmt.Sprintf("%d more kinds", len(o.Causes)-i))
+			break
+		}
+		s := units.Count(c.Count) + " " + units.Safe(c.Part)
+		switch {
+		case c.By == "status":
+			s = units.Count(c.Count) + " answered " + units.Safe(c.Part)
+		case c.Part == "canceled":
+			s = units.Count(c.Count) + " cut at the end"
+		}
+		if several {
+			s += " (" + units.Safe(c.Of) + ")"
+		}
+		all = append(all, s)
+	}
+	return strings.Join(all, ", ")
+}
+
+// mainTimes formats the figures of the run's first main distribution: "p50 1.00 ms, p99 2.00 ms,
+// max 3.00 ms (http.latency)"; "" if there is none.
+func mainTimes(r *run.Result) string {
+	main := Headline(r.Metrics, func(title string) bool { return recorded(byTitle(r, title)) })
+	slices.SortStableFunc(main, func(a, b run.Metric) int { // a client's before a step's
+		return cmp.Compare(oneIf(a.Role == run.StepTime), oneIf(b.Role == run.StepTime))
+	})
+	for _, m := range main {
+		if m.Times == nil {
+			continue
+		}
+		var all []string
+		for _, q := range quantiles(m) {
+			if q.name != "p50" && q.name != "p99" && q.name != "max" {
+				continue
+			}
+			value := units.Millis(q.value)
+			if q.lost {
+				value = lostWord(m)
+			}
+			all = append(all, q.name+" "+value)
+		}
+		return strings.Join(all, ", ") + " (" + Title(m) + ")"
+	}
+	return ""
+}
