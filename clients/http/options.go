@@ -17,7 +17,7 @@ type Options struct {
 	MaxConns       int           // largest number of open connections; further calls wait for one; 300
 	MaxBody        int64         // largest body to return, in bytes after decoding; a larger one fails as too_large; 64 MiB
 
-	Resend          bool          // send an idempotent request again, once, when a kept connection turns out to be closed after it was sent: the server may have processed it; see metric PREFIX.resent
+	Resend          bool          // send an idempotent request again, once, when a reused connection turns out to be closed after it was sent: the server may have processed it; see metric PREFIX.resent
 	MaxRedirects    int           // number of redirects that a call follows; it returns the answer after the last one; 0: none
 	Cookies         bool          // store the servers' cookies and send them back; see HttpClient.Jar
 	Auth            Auth          // Basic, Bearer or Digest; zero: none

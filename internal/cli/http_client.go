@@ -18,7 +18,7 @@ func (f *httpFlags) addClient(cmd *cobra.Command) {
 	fs.StringVar(&f.cert, "cert", "", "`FILE` with a certificate (PEM) to show to servers")
 	fs.StringVar(&f.keyPEM, "key", "", "`FILE` with the key of --cert, if that file has no key")
 	fs.StringVar(&c.ServerName, "sni", "", "server name to send and to check certificates against (default that of the URL)")
-	fs.BoolVar(&c.Resend, "resend", false, "send a GET, HEAD, PUT or DELETE again when a kept connection turns out to be closed after it was sent; the server may have seen it, and http.resent counts it")
+	fs.BoolVar(&c.Resend, "resend", false, "send a GET, HEAD, PUT or DELETE again when a reused connection turns out to be closed after it was sent; the server may have seen it, and http.resent counts it")
 	fs.BoolVar(&c.NoResumption, "no-tls-resumption", false, "make a full TLS handshake on each connection, as new visitors do")
 	fs.StringVar(&c.KeyLog, "tls-key-log", "", "append TLS secrets to this `FILE`, to decrypt captured traffic")
 	fs.BoolVar(&c.HTTP2, "http2", false, "use HTTP/2: by ALPN with https, by prior knowledge with http")

@@ -114,7 +114,7 @@ func causes(o run.Outcome) string {
 }
 
 // mainTimes formats the figures of the run's first main distribution: "p50 1.00 ms, p99 2.00 ms,
-// max 3.00 ms (http.latency)"; "" if there is none.
+// max 3.00 ms (http.latency)"; "" without one.
 func mainTimes(r *run.Result) string {
 	main := Headline(r.Metrics, func(title string) bool { return recorded(byTitle(r, title)) })
 	slices.SortStableFunc(main, func(a, b run.Metric) int { // a client's before a step's

@@ -95,7 +95,7 @@ func TestEquations(t *testing.T) {
 	}
 }
 
-// interrupt sends a signal to a run once its load has reached the target, as often as said.
+// interrupt sends a signal to a run once its load has reached the target, so many times.
 func interrupt(t *testing.T, cmd *exec.Cmd, target *moody, times int) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); target.seen.Load() == 0 && time.Now().Before(until); {
