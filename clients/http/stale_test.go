@@ -47,7 +47,7 @@ func TestStaleConnections(t *testing.T) {
 						t.Fatal(err)
 					}
 					waitFor(t, c.c.idle.Gone) // the close has arrived, but the client has not noticed it
-					if old {
+					if c.c.idle.used = conn.Now(); old {
 						c.c.idle.used -= checkAfter
 					}
 					_, err := c.Do(ctx, Request{Method: method, URL: s.URL})

@@ -117,9 +117,12 @@ func (o Outcome) NothingAnswered() bool {
 	return o.Operations.Unanswered > 0 && o.Operations.Unanswered == o.Operations.All()
 }
 
+// Clients reports whether there are operations to count: a client has declared them.
+func (o Outcome) Clients() bool { return o.clients }
+
 // Main returns what a run is about: its operations or, without a client, its iterations.
 func (o Outcome) Main() Ended {
-	if o.Operations.All() > 0 || o.clients && o.Iterations.All() == 0 {
+	if o.clients {
 		return o.Operations
 	}
 	return o.Iterations

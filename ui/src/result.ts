@@ -196,7 +196,7 @@ export function outcome(r: Result): Outcome {
   const sum = (role: string) => r.metrics.filter((m) => m.role === role && isWhole(m)).reduce((n, m) => n + (m.count ?? 0), 0)
   const [failed, unanswered] = [sum('op.failed'), sum('op.unanswered')]
   const done = sum('op.ok') + failed + unanswered
-  if (done > 0 || sum('class.done') + sum('class.cut') === 0) return { done, failed, unanswered, iterations: false }
+  if (r.metrics.some((m) => m.role === 'op.ok' && isWhole(m))) return { done, failed, unanswered, iterations: false }
   return { done: sum('class.done') + sum('class.cut'), failed: sum('class.failed'), unanswered: sum('class.cut'), iterations: true }
 }
 

@@ -257,18 +257,6 @@ func (c *Client) StopAll(ctx context.Context, queued bool) ([]string, error) {
 	return s.Runs, err
 }
 
-// Result returns a run's result; if the run has not ended, the result so far.
-func (c *Client) Result(ctx context.Context, id string) (*run.Result, error) {
-	r, err := ask[*run.Result](ctx, c, request{method: "GET", path: runPath(id, "/result")})
-	if err != nil {
-		return nil, err
-	}
-	if err := r.Accept(); err != nil {
-		return nil, fmt.Errorf("result of run %s: %w", id, err)
-	}
-	return r, nil
-}
-
 // Agents returns the agents that have joined.
 func (c *Client) Agents(ctx context.Context) ([]types.Agent, error) {
 	l, err := ask[types.List[types.Agent]](ctx, c, request{method: "GET", path: "/agents"})

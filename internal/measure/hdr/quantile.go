@@ -44,14 +44,19 @@ func (h *Histogram) StdDev() float64 {
 // Quantile returns the recording of rank ceil(q x count) in sorted order, off by at most
 // 0.4 %: the share q of the recordings is not above it. q is limited to 0 to 1; Quantile(0)
 // is Min and Quantile(1) is Max, both exact. It returns 0 if h is empty.
-func (h *Histogram) Quantile(q float64) int64 {
+func (h *Histogram) Quantile(q float64) int64 { return h.QuantileAmong(q, 0) }
+
+// QuantileAmong is Quantile among the recordings and beyond values that are greater than all of
+// them and were not recorded: of rank ceil(q x (count + beyond)). It returns Max if that rank is
+// one of theirs.
+func (h *Histogram) QuantileAmong(q float64, beyond int64) int64 {
 	if h.count == 0 {
 		return 0
 	}
 	if !(q > 0) { // also NaN
 		return h.Min()
 	}
-	rank := uint64(math.Ceil(q * float64(h.count)))
+	rank := uint64(math.Ceil(q * float64(h.count+uint64(max(beyond, 0)))))
 	if q >= 1 || rank >= h.count {
 		return h.max
 	}

@@ -329,8 +329,8 @@ func (m *Merger) Metrics() []run.Metric {
 		if t.Type == run.Gauge {
 			sum = t.value()
 		}
-		total.Record = t.record(sum, t.hist, m.Measured().Seconds())
-		total.Lost = m.lostOf(t, func(t *metric) int64 { return t.sum })
+		lost := m.lostOf(t, func(t *metric) int64 { return t.sum })
+		total.Record = t.record(sum, t.hist, lost, m.Measured().Seconds())
 		total.Spread = t.spreadOf()
 		if t.Type == run.Histogram && t.hist.Count() > 0 {
 			total.Histogram = t.hist.Append(nil)

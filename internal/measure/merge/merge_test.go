@@ -253,7 +253,8 @@ func TestRecords(t *testing.T) {
 	h := new(hdr.Histogram)
 	h.Record(1500)
 	h.Record(2_500_000)
-	must(t, m.Add(0, &wire.Batch{Seq: 1, ToNs: int64(2 * time.Second), Declared: declared, Histograms: []*wire.Histogram{{Metric: 1, Counts: h.Append(nil)}, {Metric: 3, Counts: h.Append(nil)}},
+	must(t, m.Add(0, &wire.Batch{Seq: 1, ToNs: int64(2 * time.Second), Histograms: []*wire.Histogram{{Metric: 1, Counts: h.Append(nil)}, {Metric: 3, Counts: h.Append(nil)}},
+		Declared: append(slices.Clip(declared), roles.Declare(&wire.Metric{Title: "home.fail", Type: "counter"})...), Counters: []*wire.Counter{{Metric: 4, Add: 4}},
 		Failures: []*wire.Failure{{Source: "home", Class: "timeout", Text: "late", Count: 4}}}))
 	ms := m.Metrics()
 	if x := ms[1].Times; x.Min != 0.0015 || x.Max != 2.5 || *ms[1].RPS != 1 {
@@ -362,5 +363,27 @@ func TestSamplesOfAllExecutors(t *testing.T) {
 	}
 	if want := []string{"\uFFFD 0.000", "reset at 5 0.005", "timeout at 10 0.010", "timeout at 20 0.020", "timeout at 30 0.030"}; !slices.Equal(got, want) {
 		t.Errorf("samples %q, want %q", got, want)
+	}
+}
+
+// Operations without an answer rank after all answers: with 24 of 2,447, the p99 is the answer
+// of rank ceil(0.99 x 2447), not that of the answered alone.
+func TestPercentilesAmongAll(t *testing.T) {
+	m := New(1, time.Second)
+	const answered, lost = 2423, 24
+	var h hdr.Histogram
+	for i := range answered {
+		h.Record(int64(i+1) * 1e6)
+	}
+	b := &wire.Batch{Seq: 1, ToNs: 1e9, GoUnixNs: 1, Histograms: []*wire.Histogram{{Metric: 0, Counts: h.Append(nil)}}, Counters: []*wire.Counter{{Metric: 1, Add: lost}},
+		Declared: roles.Declare(&wire.Metric{Title: "home.latency", Type: "histogram", Unit: "ns"}, &wire.Metric{Title: "home.http_other_fail", Type: "counter", Unit: "N"}), Final: &wire.Final{}}
+	if err := m.Add(0, b); err != nil {
+		t.Fatal(err)
+	}
+	want := math.Ceil(0.99 * (answered + lost))
+	for name, r := range map[string]run.Record{"total": m.Metrics()[0].Record, "interval": m.Intervals(true)[0].Metrics["home.latency"]} {
+		if got := r.Times.P99; math.Abs(got/want-1) > 0.005 || *r.Lost != lost {
+			t.Errorf("%s: p99 is %v ms with %d lost, want %v ms", name, got, *r.Lost, want)
+		}
 	}
 }

@@ -165,14 +165,14 @@ func (m *Merger) recordOf(r *row) run.Interval {
 	i := run.Interval{Start: m.began.Add(r.from), From: r.from.Seconds(), Seconds: length, Warmup: r.warmup, Metrics: map[string]run.Record{}}
 	i.Errors = run.OutcomeOf(m.declares, func(t run.Metric) int64 { return r.counters[m.byTitle[t.Title].number] }).Main().Bad()
 	for n, v := range r.counters {
-		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, length)
+		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, nil, length)
 	}
 	for n, v := range r.gauges {
-		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, length)
+		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, nil, length)
 	}
 	for n, h := range r.histograms {
-		record := m.metrics[n].record(0, h, length)
-		record.Lost = m.lostOf(m.metrics[n], func(t *metric) int64 { return r.counters[t.number] })
+		lost := m.lostOf(m.metrics[n], func(t *metric) int64 { return r.counters[t.number] })
+		record := m.metrics[n].record(0, h, lost, length)
 		i.Metrics[m.metrics[n].Title] = record
 	}
 	return i
@@ -226,24 +226,28 @@ func counted(n int64) *int64 {
 }
 
 // record returns what a metric recorded in some seconds: sum for a counter or a gauge, h,
-// which may be empty but not nil, for a histogram.
-func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record {
+// which may be empty but not nil, for a histogram, and lost of lostOf, which may be nil.
+func (t *metric) record(sum int64, h *hdr.Histogram, lost *int64, seconds float64) run.Record {
 	switch t.Type {
 	case run.Counter:
 		return run.Record{Count: &sum, RPS: per(float64(sum), seconds)}
 	case run.Gauge:
 		return run.Record{Value: &sum}
 	case run.Histogram:
-		return t.distribution(h, seconds)
+		return t.distribution(h, lost, seconds)
 	}
 	return run.Record{}
 }
 
 // distribution returns what a histogram's metric recorded in some seconds: times in ms if
-// its unit is ns, else sizes in its unit; only count and rate if h is empty.
-func (t *metric) distribution(h *hdr.Histogram, seconds float64) run.Record {
-	n := int64(h.Count())
-	r := run.Record{Count: &n, RPS: per(float64(n), seconds)}
+// its unit is ns, else sizes in its unit; only count, rate and lost if h is empty. Percentiles
+// are those among all, the lost ones being the slowest; see run.Answered.
+func (t *metric) distribution(h *hdr.Histogram, lost *int64, seconds float64) run.Record {
+	n, beyond := int64(h.Count()), int64(0)
+	if lost != nil {
+		beyond = *lost
+	}
+	r := run.Record{Count: &n, Lost: lost, RPS: per(float64(n), seconds)}
 	if n == 0 {
 		return r
 	}
@@ -251,7 +255,7 @@ func (t *metric) distribution(h *hdr.Histogram, seconds float64) run.Record {
 	if t.Unit == "ns" {
 		unit = 1e-6 // shown in ms
 	}
-	q := func(q float64) float64 { return float64(h.Quantile(q)) * unit }
+	q := func(q float64) float64 { return float64(h.QuantileAmong(q, beyond)) * unit }
 	s := run.Sizes{Avg: h.Mean() * unit, Min: float64(h.Min()) * unit, P50: q(0.5), P90: q(0.9), P95: q(0.95), P99: q(0.99),
 		P999: q(0.999), Max: float64(h.Max()) * unit, Stdev: h.StdDev() * unit}
 	within := h.Within(h.Mean()-h.StdDev(), h.Mean()+h.StdDev())

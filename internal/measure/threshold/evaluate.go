@@ -299,7 +299,7 @@ func (j *judge) figure(t tally) (v float64, ok bool) {
 		if !run.Answered(q, int64(h.Count()), t.lost) {
 			return math.Inf(1), true
 		}
-		return float64(h.Quantile(q)), h.Count() > 0
+		return float64(h.QuantileAmong(q, t.lost)), h.Count() > 0
 	}
 	switch j.Stat {
 	case "avg":

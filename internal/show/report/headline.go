@@ -40,8 +40,11 @@ func headlines(r *run.Result) (done, failed string) {
 	if r.Start.IsZero() || measured <= 0 {
 		return "", ""
 	}
-	if o.Operations.All() == 0 {
+	if !o.Clients() {
 		what = "iterations"
+	}
+	if m.All() == 1 {
+		what = strings.TrimSuffix(what, "s")
 	}
 	rate := float64(m.All()) / measured
 	done = fmt.Sprintf("%s %s in %s, %s/s", units.Count(m.All()), what, units.Seconds(measured), units.Rate(rate))
@@ -73,11 +76,11 @@ func headlines(r *run.Result) (done, failed string) {
 		failed = "none failed"
 	default:
 		failed = fmt.Sprintf("%s failed, %s", units.Count(m.Bad()), units.Percent(float64(m.Bad())/float64(m.All())))
-		if s := causes(o); s != "" && o.Operations.All() > 0 {
+		if s := causes(o); s != "" {
 			failed += ": " + s
 		}
 	}
-	if n := o.Iterations.Failed; o.Operations.All() > 0 && n > o.Operations.Bad() {
+	if n := o.Iterations.Failed; o.Clients() && n > o.Operations.Bad() {
 		failed += fmt.Sprintf("; %s iterations failed", units.Count(n))
 	}
 	return done, failed

@@ -12,10 +12,10 @@ func own(m run.Metric) bool { return m.Role == run.Own }
 // ofCheck reports whether m counts the calls of a check, which have a table of their own.
 func ofCheck(m run.Metric) bool { return m.Role == run.CheckPassed || m.Role == run.CheckFailed }
 
-// detail reports whether a short report leaves m out: components of a latency, or what the
-// table of errors shows too.
+// detail reports whether a short report leaves m out: components of a latency, what the table
+// of errors shows too, and the number of operations that began, which is that of their ends.
 func detail(m run.Metric) bool {
-	return m.Role == run.Detail || m.Role == run.Connections && m.Type == run.Gauge || m.Role == run.OpUnanswered && m.By == "error"
+	return m.Role == run.Detail || m.Role == run.OpBegun || m.Role == run.Connections && m.Type == run.Gauge || m.Role == run.OpUnanswered && m.By == "error"
 }
 
 // aside reports whether m is a secondary distribution of a class, beside its response

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
 )
 
 // exports checks I13: of each final run with a result, the API's result, its reports and, with
@@ -64,7 +65,11 @@ func (c *checker) exports(ctx context.Context, s *stored) error {
 			for _, text := range counts {
 				c.fault("I13", r.id, "%s: %s", e.what, text)
 			}
-			c.failures(r, e.what, got.failed, own.failed)
+			want := own.failed
+			if e.what == "the CSV report" || e.what == "the JUnit report" { // the others have them by kind
+				want = bad(r.titlesOf(), own.counters)
+			}
+			c.failures(r, e.what, got.failed, want)
 		}
 		if c.o.Gobench != "" {
 			if err := c.show(ctx, r); err != nil {
@@ -193,4 +198,14 @@ func csvTotals(b []byte) (*tallied, error) {
 		t.counters[column(row, "metric")] += n
 	}
 	return t, nil
+}
+
+// bad returns how many operations, or without a client iterations, did not end well, by the
+// counters of a run.
+func bad(declared []*wire.Metric, counters map[string]int64) int64 {
+	var metrics []run.Metric
+	for _, m := range declared {
+		metrics = append(metrics, m.Metric())
+	}
+	return run.OutcomeOf(metrics, func(m run.Metric) int64 { return counters[m.Title] }).Main().Bad()
 }

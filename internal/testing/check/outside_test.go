@@ -139,11 +139,11 @@ exec cat "`+shown+`/$2$7" # show RUN --dir HOME --master URL [--full|--json]
 		t.Errorf("found %v:\n%s", names, text)
 	}
 	for _, tt := range []struct{ form, old, new, says string }{
-		{"", "250", "251", `"home.http_ok" is 251, want 250`},
+		{"", " 250 ", " 251 ", `"home.http_ok" is 251, want 250`},
 		{"", "12\n", "13\n", "has 13 failures, want 12"},
 		{"", "home.http_ok", "home.http_bad", `a row of "home.http_bad"`},
 		{"", "Totals", "Sums", "has no total"},
-		{"--full", "250", "249", `"home.http_ok" is 249, want 250`},
+		{"--full", " 250 ", " 249 ", `"home.http_ok" is 249, want 250`},
 		{"--json", `"count": 250`, `"count": 251`, `counter "home.http_ok" is 251, want 250`},
 		{"--json", `"count": 12`, `"count": 11`, "has 11 failures, want 12"},
 		{"--json", "{", "", "can't be read"},

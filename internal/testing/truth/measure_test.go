@@ -60,8 +60,9 @@ func measure(t *testing.T, before string, during func(gobench int), args ...stri
 		t.Fatalf("gobench: %v\n%s%s", err, said.String(), text.String())
 	}
 	m.Result = binary.ReadResult(t, out)
-	if first, _, _ := strings.Cut(strings.TrimSpace(text.String()), "\n"); m.Verdict != run.Valid && !strings.HasPrefix(first, string(m.Verdict)) {
-		t.Errorf("the report begins %q, the verdict is %s", first, m.Verdict)
+	// The verdict is the first line below the headline.
+	if _, rest, _ := strings.Cut(strings.TrimSpace(text.String()), "\n\n"); m.Verdict != run.Valid && !strings.HasPrefix(rest, string(m.Verdict)) {
+		t.Errorf("the report does not say that it is %s below its headline:\n%s", m.Verdict, text.String())
 	}
 	return m
 }
