@@ -66,7 +66,11 @@ func (c *checker) shown(r *stored1) *tallied {
 			if m.Count == nil || uint64(*m.Count) != h.Count() {
 				c.fault("I4", r.id, "the result's count of histogram %q is not that of its %d recordings", m.Title, h.Count())
 			}
-			if m.Times != nil && h.Count() > 0 && (m.Times.P50 != float64(h.Quantile(0.5))*1e-6 || m.Times.P99 != float64(h.Quantile(0.99))*1e-6 || m.Times.Max != float64(h.Max())*1e-6) {
+			lost := int64(0) // which rank after all recordings
+			if m.Lost != nil {
+				lost = *m.Lost
+			}
+			if m.Times != nil && h.Count() > 0 && (m.Times.P50 != float64(h.QuantileAmong(0.5, lost))*1e-6 || m.Times.P99 != float64(h.QuantileAmong(0.99, lost))*1e-6 || m.Times.Max != float64(h.Max())*1e-6) {
 				c.fault("I4", r.id, "the result's percentiles of %q are not those of its histogram", m.Title)
 			}
 		case run.Gauge: // it has no total
