@@ -153,7 +153,7 @@ func TestAPauseIsNotBehind(t *testing.T) {
 			}
 		})
 		// The halt lasts beyond the end, when nothing begins any more.
-		o.want(t, map[string]int64{"f.planned": 200, "f.start_lag": 200, "f.begun": 200 - o.counts["f.unserved"]})
+		o.want(t, map[string]int64{"f.planned": 200, "f.start_lag": 200, "f.begun": 130, "f.unserved": 70, "f.age": 70})
 	})
 }
 

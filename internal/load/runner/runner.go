@@ -26,6 +26,9 @@ const (
 	cancelStop  = time.Second
 )
 
+// drainPoll is how often drain looks whether something is in flight.
+const drainPoll = 2 * time.Millisecond
+
 // Runner runs one executor's part of a scenario. Call Prepare, then Run, once each, and Report
 // while Run runs. Any goroutine may call Stop, Note and Log at any time, and Pause, Resume,
 // Scale and Control after Prepare.
@@ -213,7 +216,7 @@ func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
 func (r *Runner) drain(ctx context.Context) {
 	limit := time.NewTimer(time.Duration(r.start.GracefulNs))
 	defer limit.Stop()
-	poll := time.NewTicker(2 * time.Millisecond)
+	poll := time.NewTicker(drainPoll)
 	defer poll.Stop()
 	for {
 		idle := true

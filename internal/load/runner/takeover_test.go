@@ -50,7 +50,7 @@ func TestTakingOver(t *testing.T) {
 						later.Go(func() {
 							time.Sleep(2 * second)
 							o := play(t, t.Context(), vus, e.Start, nil)
-							if want := 4 * second; o.took < want || o.took > want+takes+10*time.Millisecond {
+							if want := 4 * second; o.took < want || o.took > want+takes+drainPoll {
 								t.Errorf("took %v, want the rest: %v", o.took, want)
 							}
 						})

@@ -165,7 +165,7 @@ func TestSeveralExecutorsMakeOneLoad(t *testing.T) {
 							t.Errorf("%s: %d, of one executor %d", title, got.counts["f."+title], want.counts["f."+title])
 						}
 					}
-					if got.took > max(want.took+takes, 6*second)+10*time.Millisecond {
+					if got.took > max(want.took+takes, 6*second)+drainPoll {
 						t.Errorf("took %v, one executor %v", got.took, want.took)
 					}
 				})

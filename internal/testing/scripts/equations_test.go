@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -74,8 +75,8 @@ func TestEquations(t *testing.T) {
 			t.Cleanup(s.CloseClientConnections)
 			dir := t.TempDir()
 			out := filepath.Join(dir, "r.json")
-			args := append([]string{"--dir", dir, "http", "-q", "-c", fmt.Sprint(1 + choose.IntN(20)), "--timeout", "1500ms", "-o", out},
-				one("-d 1s", "-n 300", "--rate 300 -d 1s", "--rate 300 -d 1s --drop", "--stage 100/300ms --stage 400/700ms --poisson", "--rate 200 -d 1s --warmup 300ms", "-d 1s --disable-keepalive")...)
+			load := one("-d 1s", "-n 300", "--rate 300 -d 1s", "--rate 300 -d 1s --drop", "--stage 100/300ms --stage 400/700ms --poisson", "--rate 200 -d 1s --warmup 300ms", "-d 1s --disable-keepalive")
+			args := append([]string{"--dir", dir, "http", "-q", "-c", fmt.Sprint(1 + choose.IntN(20)), "--timeout", "1500ms", "-o", out}, load...)
 			args = append(args, one("", "--resend", "--graceful-stop 200ms")...)
 			end := choose.IntN(4) // 0: Ctrl-C, 1: twice, else its own
 			cmd := binary.Command(t, append(args, s.URL)...)
@@ -88,9 +89,13 @@ func TestEquations(t *testing.T) {
 				interrupt(t, cmd, target, end+1)
 			}
 			_ = cmd.Wait() // the result says how it ended
-			r := binary.ReadResult(t, out)
+			r := readSeries(t, out)
 			what := fmt.Sprintf("%v, ended by %d, %s, target late %v fails %v hangs %v breaks %v", args[4:], end, r.State, target.late, target.fails, target.hangs, target.breaks)
 			equal(t, r, target, what)
+			asked := map[string]int64{"-n 300": 300, "--rate 300 -d 1s": 300, "--rate 300 -d 1s --drop": 300, "--rate 200 -d 1s --warmup 300ms": 260}[strings.Join(load, " ")]
+			if got := max(r.of(run.ClassPlanned), r.of(run.ClassBegun)); end >= 2 && asked > 0 && (load[0] != "-n" && got != asked || load[0] == "-n" && r.of(run.ClassBegun) != asked) {
+				t.Errorf("%s: %d starts, want %d", what, got, asked)
+			}
 		})
 	}
 }
@@ -111,44 +116,79 @@ func interrupt(t *testing.T, cmd *exec.Cmd, target *moody, times int) {
 	}
 }
 
-// equal fails the test unless a result agrees with itself and with what its target counted.
-func equal(t *testing.T, r *run.Result, target *moody, what string) {
+// series is a result with the sums of its series, those of the warm-up included.
+type series struct {
+	*run.Result
+	sums map[string]int64 // by title
+}
+
+// readSeries reads the result and the series of a JSON report.
+func readSeries(t *testing.T, path string) series {
 	t.Helper()
-	warm := r.Warmup > 0 // the totals leave it out, and it is in the server's log
-	of := func(role run.Role, owner string) int64 {
-		m := run.Find(r.Metrics, run.Counts{Role: role, Of: owner})
-		if m == nil || m.Count == nil {
-			return 0
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct{ Intervals []run.Interval }
+	if err := json.Unmarshal(b, &all); err != nil {
+		t.Fatal(err)
+	}
+	s := series{binary.ReadResult(t, path), map[string]int64{}}
+	for _, i := range all.Intervals {
+		for title, r := range i.Metrics {
+			if r.Count != nil {
+				s.sums[title] += *r.Count
+			}
 		}
-		return *m.Count
 	}
-	if !r.Complete || !warm && of(run.OpBegun, "http") == 0 {
-		t.Errorf("%s: complete %v, %d begun: %v", what, r.Complete, of(run.OpBegun, "http"), r.Missing)
+	return s
+}
+
+// of returns the sum of what the class or the operation http has counted in a role.
+func (s series) of(role run.Role) int64 {
+	if m := run.Find(s.Metrics, run.Counts{Role: role, Of: "http"}); m != nil {
+		return s.sums[m.Title]
 	}
-	class := func(role run.Role) int64 { return of(role, "http") }
-	if planned, sum := class(run.ClassPlanned), class(run.ClassBegun)+class(run.ClassDropped)+class(run.ClassUnserved); !warm && planned > 0 && planned != sum {
+	return 0
+}
+
+// equal fails the test unless a result agrees with itself and with what its target counted.
+func equal(t *testing.T, r series, target *moody, what string) {
+	t.Helper()
+	begun, ok, fail, unanswered, resent := r.of(run.OpBegun), r.of(run.OpOK), r.of(run.OpFailed), r.of(run.OpUnanswered), r.of(run.OpResent)
+	if !r.Complete || begun == 0 {
+		t.Errorf("%s: complete %v, %d begun: %v", what, r.Complete, begun, r.Missing)
+	}
+	if planned, sum := r.of(run.ClassPlanned), r.of(run.ClassBegun)+r.of(run.ClassDropped)+r.of(run.ClassUnserved); planned > 0 && planned != sum {
 		t.Errorf("%s: %d planned, %d begun, dropped or unserved", what, planned, sum)
 	}
-	if begun, sum := class(run.ClassBegun), class(run.ClassDone)+class(run.ClassCut)+class(run.ClassVoid); !warm && begun != sum {
-		t.Errorf("%s: %d iterations begun, %d ended", what, begun, sum)
+	if started, sum := r.of(run.ClassBegun), r.of(run.ClassDone)+r.of(run.ClassCut)+r.of(run.ClassVoid); started != sum {
+		t.Errorf("%s: %d iterations begun, %d ended", what, started, sum)
 	}
-	begun, ok, fail, unanswered := of(run.OpBegun, "http"), of(run.OpOK, "http"), of(run.OpFailed, "http"), of(run.OpUnanswered, "http")
-	if sum := ok + fail + unanswered; !warm && begun != sum {
+	if sum := ok + fail + unanswered; begun != sum {
 		t.Errorf("%s: %d begun, %d = %d + %d + %d ended", what, begun, sum, ok, fail, unanswered)
 	}
-	if ages := of(run.OpAge, "http"); ages != unanswered {
+	if ages := r.of(run.OpAge); ages != unanswered {
 		t.Errorf("%s: %d unanswered, %d ages", what, unanswered, ages)
 	}
 	byClass := int64(0)
 	for _, m := range r.Metrics {
-		if m.Role == run.OpUnanswered && m.By == "error" && m.Count != nil {
-			byClass += *m.Count
+		if m.Role == run.OpUnanswered && m.By == "error" {
+			byClass += r.sums[m.Title]
 		}
 	}
 	if byClass != unanswered {
 		t.Errorf("%s: %d unanswered, %d by class", what, unanswered, byClass)
 	}
-	if !warm && (ok > target.ok.Load() || fail > target.fail.Load() || target.seen.Load() > begun+of(run.OpResent, "http")) {
-		t.Errorf("%s: %d begun, %d resent, %d + %d answered; the server saw %d and answered %d + %d", what, begun, of(run.OpResent, "http"), ok, fail, target.seen.Load(), target.ok.Load(), target.fail.Load())
+	if ok > target.ok.Load() || fail > target.fail.Load() || target.seen.Load() > begun+resent {
+		t.Errorf("%s: %d begun, %d resent, %d + %d answered; the server saw %d and answered %d + %d", what, begun, resent, ok, fail, target.seen.Load(), target.ok.Load(), target.fail.Load())
+	}
+	if r.Warmup > 0 {
+		return // the totals leave it out
+	}
+	for _, m := range r.Metrics {
+		if m.Count != nil && m.Role != run.Own && *m.Count != r.sums[m.Title] {
+			t.Errorf("%s: %s is %d, and its series adds up to %d", what, m.Title, *m.Count, r.sums[m.Title])
+		}
 	}
 }
