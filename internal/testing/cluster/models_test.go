@@ -10,10 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// models is a scenario with a class of every load model; users send the name of their class.
+// models is a scenario with a class of every load model; users send the name of their class. The
+// open loads end with seconds without a start, so that on a busy host, too, none still waits
+// for a user at the end.
 const models = `package main
 
 import (
@@ -46,8 +49,8 @@ func export() scenario.Vus {
 		{Name: "shared", Nu: 9, Load: scenario.Shared(100), Fu: asks("shared", 10)},
 		{Name: "loop", Nu: 6, Load: scenario.Loop(3 * time.Second), Fu: asks("loop", 50)},
 		{Name: "ramp", Nu: 12, Load: scenario.Ramp{{To: 12, Over: 2 * time.Second}, {To: 12, Over: time.Second}, {To: 0, Over: 2 * time.Second}}, Fu: asks("ramp", 20)},
-		{Name: "even", Nu: 10, Load: scenario.Arrival{Stages: []scenario.Rate{{To: 50, Over: 4 * time.Second}}}, Fu: asks("even", 0)},
-		{Name: "poisson", Nu: 10, Load: scenario.Arrival{Stages: []scenario.Rate{{To: 50, Over: 4 * time.Second}}, Poisson: true}, Fu: asks("poisson", 0)},
+		{Name: "even", Nu: 10, Load: scenario.Arrival{Stages: []scenario.Rate{{To: 50, Over: 4 * time.Second}, {To: 0}, {To: 0, Over: 8 * time.Second}}}, Fu: asks("even", 0)},
+		{Name: "poisson", Nu: 10, Load: scenario.Arrival{Stages: []scenario.Rate{{To: 50, Over: 4 * time.Second}, {To: 0}, {To: 0, Over: 8 * time.Second}}, Poisson: true}, Fu: asks("poisson", 0)},
 		{Name: "rows", Nu: 5, Load: scenario.Loop(time.Hour), Fu: takes},
 	}
 }
@@ -164,7 +167,9 @@ func TestWeights(t *testing.T) {
 		}
 	}
 	before, _, hosts := target.Counted()
-	r = c.Finished(t, c.start(t, arrival(target.URL, 80, 400, 2*time.Second), run.Options{Weights: weights}), time.Minute)
+	s := arrival(target.URL, 80, 400, 2*time.Second)
+	s.Stages = append(s.Stages, scenario.Rate{To: 0}, scenario.Rate{To: 0, Over: 8 * time.Second}) // in which those that are late begin
+	r = c.Finished(t, c.start(t, s, run.Options{Weights: weights}), time.Minute)
 	after, _, now := target.Counted()
 	if after-before != 800 || r.State != run.Finished {
 		t.Errorf("the run is %s (%s), the target was asked %d times, want 800", r.State, r.Cause, after-before)
