@@ -33,9 +33,9 @@ func Check(ctx context.Context, name string, ok bool) bool {
 	case err != nil:
 		r.Error("check", "declare", err.Error())
 	case ok:
-		m.passed.Add(1)
+		r.Record(m.passed, 1)
 	default:
-		m.failed.Add(1)
+		r.Record(m.failed, 1)
 		r.Sample("check", name, func() Exchange { return Exchange{What: fmt.Sprintf("check %q failed", name), Error: caller()} })
 	}
 	r.remark(func() string {
@@ -93,9 +93,9 @@ func Time(ctx context.Context, step string, f func() error) error {
 	took := time.Since(began)
 	switch {
 	case err == nil:
-		m.time.Record(int64(took))
+		r.Record(m.time, int64(took))
 	case ctx.Err() == nil && !errors.Is(err, context.Canceled):
-		m.failed.Add(1)
+		r.Record(m.failed, 1)
 		var counted interface{ Counted() bool }
 		if !errors.As(err, &counted) || !counted.Counted() { // otherwise the client has counted the text
 			r.Error("step."+step, "step", err.Error())

@@ -143,20 +143,29 @@ func (r *Recorder) Declare(groups []metrics.Group, counts map[string]metrics.Cou
 // Notify records value under title: a counter adds it, a histogram counts it, a gauge is set
 // to it. It returns an error, and records nothing, if title is not declared or if value is
 // negative for a counter or histogram.
-func (r *Recorder) Notify(title string, value int64) error { return r.Registry.Notify(title, value) }
+func (r *Recorder) Notify(title string, value int64) error {
+	return r.Registry.Notify((*meter.Scope)(r).Phase(), title, value)
+}
 
 // Find returns the meter of a declared title. If title is not declared, it returns the zero
 // Meter, which must not be used, and an error that names title.
 func (r *Recorder) Find(title string) (Meter, error) { return r.Registry.Find(title) }
 
 // Entry opens an Entry, which the caller must Close.
-func (r *Recorder) Entry() Entry { return r.Registry.Entry() }
+func (r *Recorder) Entry() Entry { return (*meter.Scope)(r).Entry() }
+
+// Record records a value of m, as [Meter.Record] does, in the phase of the user's iteration: the
+// warm-up or the measured time, by its planned start. So do Notify and Entry; a Meter itself
+// records in the phase of the moment.
+func (r *Recorder) Record(m Meter, value int64) { (*meter.Scope)(r).Record(m, value) }
 
 // Error counts a failure under source (a client's prefix), class (a word such as "timeout")
 // and text, of which at most 512 bytes are used. The first 200 pairs of class and text of a
 // source are counted separately, further ones under their class and the text "other", so text
 // should not contain what differs from one failure to the next.
-func (r *Recorder) Error(source, class, text string) { r.Registry.Failed(source, class, text) }
+func (r *Recorder) Error(source, class, text string) {
+	r.Registry.Failed((*meter.Scope)(r).Phase(), source, class, text)
+}
 
 // Begin marks the start of an operation of this user, and End its end: the end of a run waits
 // for operations in flight. While the run is stopping, Begin returns context.Canceled to a

@@ -43,7 +43,7 @@ func RecordFailure(kind, name string, elapsed time.Duration, err string) {
 	if !ok {
 		return
 	}
-	m.fail.Add(1)
+	r.Record(m.fail, 1)
 	source := kind + "." + name
 	r.Error(source, "failure", err)
 	r.Sample(source, "failure", func() Exchange {

@@ -14,9 +14,9 @@ func TestRecordSuccessAndFailure(t *testing.T) {
 	for range 3 {
 		RecordFailure("grpc", "hello", time.Second, "deadline exceeded")
 	}
-	cut := own.Registry.Cut()
-	if len(cut.Failures) != 1 || cut.Failures[0].Count != 3 || cut.Failures[0].Failure != (meter.Failure{Source: "grpc.hello", Class: "failure", Text: "deadline exceeded"}) {
-		t.Errorf("failures = %v", cut.Failures)
+	cut := own.Registry.Cut(meter.Measured)
+	if len(cut.Own.Failures) != 1 || cut.Own.Failures[0].Count != 3 || cut.Own.Failures[0].Failure != (meter.Failure{Source: "grpc.hello", Class: "failure", Text: "deadline exceeded"}) {
+		t.Errorf("failures = %v", cut.Own.Failures)
 	}
 	for _, total := range own.Registry.Totals() {
 		switch total.Title {

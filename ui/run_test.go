@@ -136,7 +136,7 @@ func (m *made) cut(length time.Duration, warmup bool, health map[string]run.Seve
 	}
 	m.batch = &wire.Batch{Seq: b.Seq + 1, FromNs: b.ToNs}
 	r := m.result
-	r.Seconds, r.Warmup, r.Metrics, r.Errors = m.merger.Load().Seconds(), m.merger.Warmup().Seconds(), m.merger.Metrics(), m.merger.Failures()
+	r.Seconds, r.Measured, r.Warmup, r.Metrics, r.Errors = m.merger.Load().Seconds(), m.merger.Measured().Seconds(), m.merger.Warmup().Seconds(), m.merger.Metrics(), m.merger.Failures()
 }
 
 func (m *made) each(yield func(run.Interval) error) error {
@@ -162,7 +162,7 @@ func (m *made) own(cpu float64) {
 func shop(t *testing.T) *made {
 	m := newRun(t, "shop.go")
 	r := m.result
-	r.Config.Classes = []run.Class{{Name: "buyer", Users: 400, Load: "arrival at a rate of 800/60s, evenly, while a user is free, else starts queue"}, {Name: "reader", Users: 30, Load: "loop for 1m0s", Closed: true}}
+	r.Config.Classes = []run.Class{{Name: "buyer", Users: 400, Load: "800/s for 1m0s, evenly, while a user is free, else starts queue"}, {Name: "reader", Users: 30, Load: "loop for 1m0s", Closed: true}}
 	for s := range 60 {
 		slow, n := 1.0, 800
 		health := map[string]run.Severity(nil)
@@ -221,7 +221,7 @@ func shop(t *testing.T) *made {
 func large(t *testing.T, histograms, seconds int) *made {
 	m := newRun(t, "large.go")
 	r := m.result
-	r.Seconds = float64(seconds)
+	r.Seconds, r.Measured = float64(seconds), float64(seconds)
 	r.Config.Classes = []run.Class{{Name: "user", Users: 1000, Load: fmt.Sprintf("loop for %ds", seconds), Closed: true}}
 	titles := make([]string, histograms)
 	totals := make([]int64, histograms)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
 var errClosed = errors.New("http client is closed")
@@ -81,7 +82,8 @@ func (c *client) do(ctx context.Context, q *call) error {
 	q.client, q.maxBody = c, c.settings.MaxBody
 	q.start = conn.Now()
 	q.now = q.start
-	c.family.meters.begun.Add(1)
+	q.phase = (*meter.Scope)(c.recorder).Phase()
+	c.family.meters.begun.RecordIn(q.phase, 1)
 	var err error
 	if q.follow == nil {
 		err = c.exchange(ctx, q)

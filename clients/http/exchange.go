@@ -47,7 +47,7 @@ func (c *client) transfer(ctx context.Context, q *call) error {
 	q.in, q.out, q.got = q.in+in, q.out+out, in
 	if err != nil && l.reused() && in == 0 && broken(err) && (out == 0 || c.settings.Resend && q.request.idempotent()) {
 		c.lose(l)
-		c.family.meters.resent.Add(1)
+		c.family.meters.resent.RecordIn(q.phase, 1)
 		if l, err = c.dial(ctx, q); err != nil {
 			return err
 		}

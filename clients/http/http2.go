@@ -173,7 +173,7 @@ func (c *client) exchange2(ctx context.Context, q *call) error {
 		if err == nil || again || !stale || ctx.Err() != nil {
 			return err
 		}
-		c.family.meters.resent.Add(1)
+		c.family.meters.resent.RecordIn(q.phase, 1)
 	}
 }
 

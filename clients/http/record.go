@@ -17,7 +17,7 @@ func (c *client) answered(q *call) {
 	class := m.class(q.status)
 	ok := q.status >= 200 && q.status < 300
 	latency := int64(q.end - q.start)
-	e := c.recorder.Entry()
+	e := c.recorder.Registry.Entry(q.phase)
 	e.Record(m.latency, latency)
 	e.Record(m.ttfb, int64(q.first-q.start))
 	if ok {
@@ -76,7 +76,7 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	}
 	class := conn.Classify(err)
 	m := &c.family.meters
-	e := c.recorder.Entry()
+	e := c.recorder.Registry.Entry(q.phase)
 	c.traffic(e, q)
 	e.Add(m.errors[class], 1)
 	e.Add(m.otherFail, 1)
@@ -91,7 +91,7 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	}
 	if class != conn.Canceled {
 		c.lost(q, class)
-		c.recorder.Error(c.family.prefix, class.String(), conn.Text(err))
+		c.recorder.Registry.Failed(q.phase, c.family.prefix, class.String(), conn.Text(err))
 		c.recorder.Sample(c.family.prefix, class.String(), func() executor.Exchange { return c.asSeen(q, err) })
 	}
 	return &callError{q.request.Method, q.request.URL, err}

@@ -29,6 +29,6 @@ func (c *client) recovered(q *call) {
 		return
 	}
 	if c.outage.CompareAndSwap(o, nil) {
-		c.family.meters.recovery.Record(int64(q.end - o.from))
+		c.family.meters.recovery.RecordIn(q.phase, int64(q.end-o.from))
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"hash/maphash"
 	"strconv"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
 // Request is what Do sends.
@@ -41,6 +43,7 @@ type call struct {
 	expects  bool          // the request says Expect: 100-continue
 	quick    bool          // use the fast way, since the connection's last answer was recent and quick
 	idle     bool          // the connection has been idle since its last answer
+	phase    meter.Phase   // of the call
 	start    time.Duration // of the call, on the clock of conn.Now
 	now      time.Duration // of the current request, on the same clock
 

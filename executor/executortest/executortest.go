@@ -110,8 +110,8 @@ func (r *Recorder) Watch() (seen func() []string) {
 // totals adds the failures and samples since its last call to r's, and returns the sums of all
 // metrics, which are valid until the next call.
 func (r *Recorder) totals() []meter.Total {
-	cut := r.registry.Cut()
-	for _, f := range cut.Failures {
+	cut := r.registry.Cut(meter.Measured)
+	for _, f := range cut.Own.Failures {
 		r.failures[f.Failure] += f.Count
 	}
 	r.samples = append(r.samples, cut.Samples...)

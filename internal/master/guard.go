@@ -88,8 +88,11 @@ func (g *guard) add(executor int, b *wire.Batch) string {
 		x = newGlance()
 		g.recent[second] = x
 	}
-	x.to = max(x.to, time.Duration(b.ToNs))
 	x.add(g.counts[executor], b)
+	if b.More {
+		return ""
+	}
+	x.to = max(x.to, time.Duration(b.ToNs))
 	return g.judge(second)
 }
 

@@ -23,6 +23,7 @@ func (r *Result) Accept() error {
 			m := &r.Metrics[i]
 			m.Counts = Counts1(m.Title, m.Type, m.Group)
 		}
+		r.Measured = max(0, r.Seconds-r.Warmup)
 	default:
 		return fmt.Errorf("it has format %q, and this gobench reads %q and %q", r.Format, Format, format1)
 	}
@@ -41,7 +42,8 @@ type Result struct {
 	Failure     Kind        `json:"failure,omitempty"` // the kind of failure, of a master's run
 	Created     time.Time   `json:"created"`
 	Start       time.Time   `json:"start_time,omitzero"`      // when the load began; RFC 3339 with nanoseconds
-	Seconds     float64     `json:"seconds"`                  // duration of the load with its drain, over which rates are computed
+	Seconds     float64     `json:"seconds"`                  // duration of the load with its drain
+	Measured    float64     `json:"measured_seconds"`         // part of it over which rates are computed: until the load's end, without warm-ups and pauses
 	Warmup      float64     `json:"warmup_seconds,omitempty"` // part of it that is excluded from the totals and rates
 	Config      Config      `json:"config"`
 	Environment Environment `json:"environment"`
@@ -149,10 +151,18 @@ type Interval struct {
 	Start   time.Time           `json:"start_time"`
 	From    float64             `json:"from_seconds"`     // since the load began
 	Seconds float64             `json:"seconds"`          // its length
-	Warmup  bool                `json:"warmup,omitempty"` // not in the totals
+	Warmup  bool                `json:"warmup,omitempty"` // the interval is of a warm-up
 	Errors  int64               `json:"errors"`           // operations that failed or got no answer; without clients iterations
 	Health  map[string]Severity `json:"health,omitempty"` // signals of the generator's health that were amber or red
 	Metrics map[string]Record   `json:"metrics"`
+	Phases  *Phases             `json:"phases,omitempty"` // Metrics without gauges, divided; nil if all belong to one phase
+}
+
+// Phases are what an interval recorded of each phase. An operation belongs to the phase in which
+// its iteration was planned to begin, wherever it ends.
+type Phases struct {
+	Measured map[string]Record `json:"measured"`
+	Warmup   map[string]Record `json:"warmup"`
 }
 
 // Record holds what a metric recorded in a period. A counter has Count and RPS, a
@@ -161,7 +171,8 @@ type Interval struct {
 type Record struct {
 	Count  *int64   `json:"count,omitempty"`        // a counter's growth, a histogram's recordings
 	Lost   *int64   `json:"lost,omitempty"`         // operations that are in no percentile: see Answered
-	RPS    *float64 `json:"rps,omitempty"`          // Count per second
+	RPS    *float64 `json:"rps,omitempty"`          // of an interval: Count per second; of the whole run: per second of the measured time, of all that came within it
+	Later  *int64   `json:"later,omitempty"`        // of the whole run: how many came after the measured time, and are not in RPS
 	Value  *int64   `json:"value,omitempty"`        // a gauge's, at the end
 	Within *float64 `json:"within_stdev,omitempty"` // share of a histogram's recordings that are less than a Stdev from Avg
 	*Times

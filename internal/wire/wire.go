@@ -26,6 +26,9 @@ const (
 // far smaller.
 const MaxMessage = 16 << 20
 
+// InWarmup reports whether b's time is of a warm-up; b itself may belong to the other phase.
+func (b *Batch) InWarmup() bool { return b.GetWarmup() != b.GetMore() }
+
 // MetricOf returns m, without its record, as batches declare it.
 func MetricOf(m run.Metric) *Metric {
 	d := &Metric{Title: m.Title, Type: string(m.Type), Group: m.Group, Graph: m.Graph, Unit: m.Unit}

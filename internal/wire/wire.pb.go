@@ -1599,11 +1599,12 @@ type Batch struct {
 	Failures      []*Failure             `protobuf:"bytes,9,rep,name=failures,proto3" json:"failures,omitempty"`
 	Notes         []string               `protobuf:"bytes,10,rep,name=notes,proto3" json:"notes,omitempty"`                          // lines for the report, such as the stack of the first panic
 	Final         *Final                 `protobuf:"bytes,11,opt,name=final,proto3" json:"final,omitempty"`                          // in the last batch only
-	Warmup        bool                   `protobuf:"varint,13,opt,name=warmup,proto3" json:"warmup,omitempty"`                       // of a warm-up: in the series, not in the totals
+	Warmup        bool                   `protobuf:"varint,13,opt,name=warmup,proto3" json:"warmup,omitempty"`                       // belongs to a warm-up: in the series, not in the totals
 	GoUnixNs      int64                  `protobuf:"varint,12,opt,name=go_unix_ns,json=goUnixNs,proto3" json:"go_unix_ns,omitempty"` // in the first batch only: the executor's wall clock at go
 	Samples       []*Sample              `protobuf:"bytes,14,rep,name=samples,proto3" json:"samples,omitempty"`                      // failed exchanges, the first of each source and class
 	Gathered      uint32                 `protobuf:"varint,15,opt,name=gathered,proto3" json:"gathered,omitempty"`                   // the counts of up to so many adjacent ranges are gathered in histograms; 0 means exact
 	Exact         []*Recounted           `protobuf:"bytes,16,rep,name=exact,proto3" json:"exact,omitempty"`                          // in an archive's last batch: of all batches
+	More          bool                   `protobuf:"varint,17,opt,name=more,proto3" json:"more,omitempty"`                           // the next batch is of the same time and of its phase; this one is of the other phase, and has counts only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1748,6 +1749,13 @@ func (x *Batch) GetExact() []*Recounted {
 		return x.Exact
 	}
 	return nil
+}
+
+func (x *Batch) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
 }
 
 type Metric struct {
@@ -2222,6 +2230,7 @@ type Final struct {
 	Refused       int64                  `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`      // recordings refused for a negative value
 	Interrupted   []*Interrupted         `protobuf:"bytes,4,rep,name=interrupted,proto3" json:"interrupted,omitempty"`
 	LoadNs        int64                  `protobuf:"varint,5,opt,name=load_ns,json=loadNs,proto3" json:"load_ns,omitempty"` // since go: when the load was over and drained
+	Ended         *Ended                 `protobuf:"bytes,6,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2291,6 +2300,75 @@ func (x *Final) GetLoadNs() int64 {
 	return 0
 }
 
+func (x *Final) GetEnded() *Ended {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+// Ended is what had been counted when the measured time ended: what comes after it is in no
+// rate. It ends with the load, or, if the load is a number of iterations, with the last of them.
+type Ended struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	MeasuredNs    int64                  `protobuf:"varint,1,opt,name=measured_ns,json=measuredNs,proto3" json:"measured_ns,omitempty"` // how long it lasted until then, without warm-ups and pauses
+	Counters      []*Counter             `protobuf:"bytes,2,rep,name=counters,proto3" json:"counters,omitempty"`                        // sums, of both phases
+	Histograms    []*Counted             `protobuf:"bytes,3,rep,name=histograms,proto3" json:"histograms,omitempty"`                    // numbers of recordings, of both phases
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ended) Reset() {
+	*x = Ended{}
+	mi := &file_internal_wire_wire_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ended) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ended) ProtoMessage() {}
+
+func (x *Ended) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ended.ProtoReflect.Descriptor instead.
+func (*Ended) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Ended) GetMeasuredNs() int64 {
+	if x != nil {
+		return x.MeasuredNs
+	}
+	return 0
+}
+
+func (x *Ended) GetCounters() []*Counter {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
+func (x *Ended) GetHistograms() []*Counted {
+	if x != nil {
+		return x.Histograms
+	}
+	return nil
+}
+
 type Counted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Metric        uint32                 `protobuf:"varint,1,opt,name=metric,proto3" json:"metric,omitempty"`
@@ -2301,7 +2379,7 @@ type Counted struct {
 
 func (x *Counted) Reset() {
 	*x = Counted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[28]
+	mi := &file_internal_wire_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +2391,7 @@ func (x *Counted) String() string {
 func (*Counted) ProtoMessage() {}
 
 func (x *Counted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[28]
+	mi := &file_internal_wire_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +2404,7 @@ func (x *Counted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counted.ProtoReflect.Descriptor instead.
 func (*Counted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{28}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Counted) GetMetric() uint32 {
@@ -2354,7 +2432,7 @@ type Interrupted struct {
 
 func (x *Interrupted) Reset() {
 	*x = Interrupted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[29]
+	mi := &file_internal_wire_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2366,7 +2444,7 @@ func (x *Interrupted) String() string {
 func (*Interrupted) ProtoMessage() {}
 
 func (x *Interrupted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[29]
+	mi := &file_internal_wire_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2379,7 +2457,7 @@ func (x *Interrupted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupted.ProtoReflect.Descriptor instead.
 func (*Interrupted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{29}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Interrupted) GetClass() string {
@@ -2528,7 +2606,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x10\n" +
 	"\x03log\x18\x02 \x01(\bR\x03log\"\"\n" +
 	"\bStopping\x12\x16\n" +
-	"\x06signal\x18\x01 \x01(\tR\x06signal\"\xe5\x04\n" +
+	"\x06signal\x18\x01 \x01(\tR\x06signal\"\xf9\x04\n" +
 	"\x05Batch\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x17\n" +
 	"\afrom_ns\x18\x02 \x01(\x03R\x06fromNs\x12\x13\n" +
@@ -2549,7 +2627,8 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"go_unix_ns\x18\f \x01(\x03R\bgoUnixNs\x121\n" +
 	"\asamples\x18\x0e \x03(\v2\x17.gobench.wire.v1.SampleR\asamples\x12\x1a\n" +
 	"\bgathered\x18\x0f \x01(\rR\bgathered\x120\n" +
-	"\x05exact\x18\x10 \x03(\v2\x1a.gobench.wire.v1.RecountedR\x05exact\"\xba\x01\n" +
+	"\x05exact\x18\x10 \x03(\v2\x1a.gobench.wire.v1.RecountedR\x05exact\x12\x12\n" +
+	"\x04more\x18\x11 \x01(\bR\x04more\"\xba\x01\n" +
 	"\x06Metric\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
@@ -2582,7 +2661,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12\x13\n" +
 	"\x05at_ns\x18\x03 \x01(\x03R\x04atNs\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"\xea\x01\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\x98\x02\n" +
 	"\x05Final\x124\n" +
 	"\bcounters\x18\x01 \x03(\v2\x18.gobench.wire.v1.CounterR\bcounters\x128\n" +
 	"\n" +
@@ -2590,7 +2669,15 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"histograms\x12\x18\n" +
 	"\arefused\x18\x03 \x01(\x03R\arefused\x12>\n" +
 	"\vinterrupted\x18\x04 \x03(\v2\x1c.gobench.wire.v1.InterruptedR\vinterrupted\x12\x17\n" +
-	"\aload_ns\x18\x05 \x01(\x03R\x06loadNs\"7\n" +
+	"\aload_ns\x18\x05 \x01(\x03R\x06loadNs\x12,\n" +
+	"\x05ended\x18\x06 \x01(\v2\x16.gobench.wire.v1.EndedR\x05ended\"\x98\x01\n" +
+	"\x05Ended\x12\x1f\n" +
+	"\vmeasured_ns\x18\x01 \x01(\x03R\n" +
+	"measuredNs\x124\n" +
+	"\bcounters\x18\x02 \x03(\v2\x18.gobench.wire.v1.CounterR\bcounters\x128\n" +
+	"\n" +
+	"histograms\x18\x03 \x03(\v2\x18.gobench.wire.v1.CountedR\n" +
+	"histograms\"7\n" +
 	"\aCounted\x12\x16\n" +
 	"\x06metric\x18\x01 \x01(\rR\x06metric\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\"9\n" +
@@ -2612,7 +2699,7 @@ func file_internal_wire_wire_proto_rawDescGZIP() []byte {
 	return file_internal_wire_wire_proto_rawDescData
 }
 
-var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_internal_wire_wire_proto_goTypes = []any{
 	(*FromExecutor)(nil), // 0: gobench.wire.v1.FromExecutor
 	(*ToExecutor)(nil),   // 1: gobench.wire.v1.ToExecutor
@@ -2642,8 +2729,9 @@ var file_internal_wire_wire_proto_goTypes = []any{
 	(*Failure)(nil),      // 25: gobench.wire.v1.Failure
 	(*Sample)(nil),       // 26: gobench.wire.v1.Sample
 	(*Final)(nil),        // 27: gobench.wire.v1.Final
-	(*Counted)(nil),      // 28: gobench.wire.v1.Counted
-	(*Interrupted)(nil),  // 29: gobench.wire.v1.Interrupted
+	(*Ended)(nil),        // 28: gobench.wire.v1.Ended
+	(*Counted)(nil),      // 29: gobench.wire.v1.Counted
+	(*Interrupted)(nil),  // 30: gobench.wire.v1.Interrupted
 }
 var file_internal_wire_wire_proto_depIdxs = []int32{
 	4,  // 0: gobench.wire.v1.FromExecutor.hello:type_name -> gobench.wire.v1.Hello
@@ -2674,15 +2762,18 @@ var file_internal_wire_wire_proto_depIdxs = []int32{
 	26, // 25: gobench.wire.v1.Batch.samples:type_name -> gobench.wire.v1.Sample
 	24, // 26: gobench.wire.v1.Batch.exact:type_name -> gobench.wire.v1.Recounted
 	21, // 27: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
-	28, // 28: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
-	29, // 29: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
-	0,  // 30: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
-	1,  // 31: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
-	31, // [31:32] is the sub-list for method output_type
-	30, // [30:31] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	29, // 28: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
+	30, // 29: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
+	28, // 30: gobench.wire.v1.Final.ended:type_name -> gobench.wire.v1.Ended
+	21, // 31: gobench.wire.v1.Ended.counters:type_name -> gobench.wire.v1.Counter
+	29, // 32: gobench.wire.v1.Ended.histograms:type_name -> gobench.wire.v1.Counted
+	0,  // 33: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
+	1,  // 34: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
+	34, // [34:35] is the sub-list for method output_type
+	33, // [33:34] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_wire_proto_init() }
@@ -2714,7 +2805,7 @@ func file_internal_wire_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_wire_proto_rawDesc), len(file_internal_wire_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -9,6 +9,7 @@ export interface Result {
   created: string
   start_time?: string
   seconds: number
+  measured_seconds: number
   warmup_seconds?: number
   config: Config
   environment: Environment
@@ -211,7 +212,8 @@ export interface Headline extends Outcome {
 /**
  * Returns the headline of a run. Operations are those of clients or, without any, the
  * iterations of classes; those that neither succeeded nor were lost are left out. The rate
- * excludes the warm-up, and is 0 if no time was measured.
+ * is of those that began within the measured time, or, in a result of an older gobench, of all; it
+ * is 0 if no time was measured.
  */
 export function headline(r: Result): Headline {
   const busiest = (all: Metric[]) => all.reduce<Metric | undefined>((a, b) => ((b.count ?? 0) > (a?.count ?? 0) ? b : a), undefined)
@@ -221,13 +223,14 @@ export function headline(r: Result): Headline {
   }
   const scheduled = r.config.classes.filter((c) => isScheduled(r, c))
   const ended = outcome(r)
-  const measured = r.seconds - (r.warmup_seconds ?? 0)
+  const begun = r.metrics.filter((m) => m.role === (ended.iterations ? 'class.begun' : 'op.begun') && isWhole(m))
+  const all = r.measured_seconds > 0 ? ended.done / r.measured_seconds : 0
   return {
     ...ended,
     operations,
     main: busiest(operations),
     response: busiest(scheduled.flatMap((c) => ofClass(r, c, 'class.response') ?? [])),
-    rate: measured > 0 ? ended.done / measured : 0,
+    rate: begun.length > 0 ? begun.reduce((n, m) => n + (m.rps ?? 0), 0) : all,
   }
 }
 

@@ -11,7 +11,7 @@ import { bands, sayBand } from './strip.ts'
 import { compare } from './table.ts'
 import { Timeline } from './timeline.ts'
 
-const result = (r: Partial<Result>): Result => ({ gobench: '', id: '', name: '', state: 'finished', created: '', seconds: 10, complete: true, metrics: [], errors: [], config: { seed: 1, interval_seconds: 1, graceful_stop_seconds: 30, classes: [] }, environment: { host: '', os: '', arch: '', cpus: 1 }, ...r })
+const result = (r: Partial<Result>): Result => ({ gobench: '', id: '', name: '', state: 'finished', created: '', seconds: 10, measured_seconds: 10, complete: true, metrics: [], errors: [], config: { seed: 1, interval_seconds: 1, graceful_stop_seconds: 30, classes: [] }, environment: { host: '', os: '', arch: '', cpus: 1 }, ...r })
 const metric = (title: string, type: Metric['type'], more: Partial<Metric> = {}): Metric => ({ title, type, group: title.split('.')[0]!, graph: title, unit: type === 'histogram' ? 'ns' : 'N', ...more })
 const ofA = (role: string, type: Metric['type'], more: Partial<Metric> = {}) => metric(`vu.a.${role}`, type, { role: `class.${role}`, of: 'a', group: 'Users (a)', ...more })
 const series = (columns: Record<string, Values>): Series => {

@@ -81,7 +81,8 @@ export function report() {
       const done = clients ? sum('op.ok', 'op.failed', 'op.unanswered') : sum('class.done', 'class.cut')
       assert.equal(read(await tile(page, 'requests')), done)
       assert.equal(read(await tile(page, 'errors')), clients ? sum('op.failed', 'op.unanswered') : sum('class.failed', 'class.cut'))
-      near(read(await tile(page, 'rate')), done / (r.seconds - (r.warmup_seconds ?? 0)), 'rate')
+      const began = r.metrics.filter((m) => m.role === (clients ? 'op.begun' : 'class.begun') && m.by === undefined)
+      near(read(await tile(page, 'rate')), began.length > 0 ? began.reduce((n, m) => n + m.rps!, 0) : done / r.measured_seconds, 'rate')
       const response = r.metrics.find((m) => m.title.endsWith('.response'))!
       near(read(await tile(page, 'p99')), figure(response, 'p99')!, 'p99')
       near(read(await tile(page, 'p50')), figure(response, 'p50')!, 'p50')

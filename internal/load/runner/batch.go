@@ -5,6 +5,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/health"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -28,10 +29,9 @@ func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.B
 	from := time.Duration(r.start.ElapsedNs)
 	began = began.Add(-from)
 	generator.due = (from/health.Every + 1) * health.Every
-	warmups := r.warmups()
 	for {
 		to := (from/interval + 1) * interval
-		warm, border := warmups.at(from)
+		warm, border := r.warmups.at(from)
 		to = min(to, border)
 		final := generator.until(to, began, done)
 		if now := time.Since(began); final && now > to { // done was closed just after the border: the rest is in the last batch
@@ -39,47 +39,55 @@ func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.B
 		} else if final {
 			to = max(now, from+1)
 		}
-		seq++
-		b := r.batch(seq, from, to, began)
-		b.Warmup = warm
-		if seq == 1 {
-			b.GoUnixNs = began.UnixNano()
+		batches := r.batches(from, to, began, warm)
+		if final {
+			batches[len(batches)-1].Final = r.final(began)
+		}
+		for _, b := range batches {
+			if seq++; seq == 1 {
+				b.GoUnixNs = began.UnixNano()
+			}
+			b.Seq = seq
+			if err := send(b); err != nil {
+				return err
+			}
 		}
 		if final {
-			b.Final = r.final(began)
-		}
-		if err := send(b); err != nil || final {
-			return err
+			return nil
 		}
 		from = to
 	}
 }
 
-// batch cuts the registry and returns what was recorded since the last cut (or the registry
-// was made), with the notes since then. from and to are times of the run, whose clock began at
-// began. The caller owns the batch.
-func (r *Runner) batch(seq uint64, from, to time.Duration, began time.Time) *wire.Batch {
+// batches cuts the registry and returns what was recorded since the last cut (or the registry
+// was made), with the notes since then, as one batch of the phase of that time, and before it
+// one of the other phase if that recorded something. from and to are times of the run, whose
+// clock began at began. The caller owns the batches, which have no numbers yet.
+func (r *Runner) batches(from, to time.Duration, began time.Time, warm bool) (all []*wire.Batch) {
 	for _, c := range r.classes {
 		if paced(c.vu) {
 			c.counts.behind.Set(c.coming.overdue(c.now()))
 		}
 	}
-	cut := r.registry.Cut()
-	b := &wire.Batch{Seq: seq, FromNs: int64(from), ToNs: int64(to), First: uint32(cut.First)}
-	for _, d := range cut.Declared {
-		b.Declared = append(b.Declared, wire.MetricOf(run.Metric{Title: d.Title, Type: run.MetricType(d.Type), Group: d.Group, Graph: d.Graph, Unit: d.Unit, Counts: d.Counts}))
+	phase := meter.Measured
+	if warm {
+		phase = meter.Warmup
 	}
-	for _, v := range cut.Counters {
-		b.Counters = append(b.Counters, &wire.Counter{Metric: uint32(v.Metric), Add: v.Value})
+	cut := r.registry.Cut(phase)
+	if !cut.Other.Empty() {
+		b := &wire.Batch{FromNs: int64(from), ToNs: int64(to), Warmup: !warm, More: true}
+		count(b, &cut.Other)
+		all = append(all, b)
+	}
+	b := &wire.Batch{FromNs: int64(from), ToNs: int64(to), Warmup: warm}
+	count(b, &cut.Own)
+	all = append(all, b)
+	all[0].First = uint32(cut.First)
+	for _, d := range cut.Declared {
+		all[0].Declared = append(all[0].Declared, wire.MetricOf(run.Metric{Title: d.Title, Type: run.MetricType(d.Type), Group: d.Group, Graph: d.Graph, Unit: d.Unit, Counts: d.Counts}))
 	}
 	for _, v := range cut.Gauges {
 		b.Gauges = append(b.Gauges, &wire.Gauge{Metric: uint32(v.Metric), Value: v.Value})
-	}
-	for _, v := range cut.Histograms {
-		b.Histograms = append(b.Histograms, &wire.Histogram{Metric: uint32(v.Metric), Counts: v.Histogram.Append(nil)})
-	}
-	for _, f := range cut.Failures {
-		b.Failures = append(b.Failures, &wire.Failure{Source: f.Source, Class: f.Class, Text: f.Text, Count: f.Count})
 	}
 	for _, s := range cut.Samples {
 		b.Samples = append(b.Samples, &wire.Sample{Source: s.Source, Class: s.Class, AtNs: max(0, int64(s.Began.Sub(began))), Text: s.Text})
@@ -87,7 +95,20 @@ func (r *Runner) batch(seq uint64, from, to time.Duration, began time.Time) *wir
 	r.mu.Lock()
 	b.Notes, r.notes = r.notes, nil
 	r.mu.Unlock()
-	return b
+	return all
+}
+
+// count adds what was counted of a phase to its batch.
+func count(b *wire.Batch, c *meter.Counted) {
+	for _, v := range c.Counters {
+		b.Counters = append(b.Counters, &wire.Counter{Metric: uint32(v.Metric), Add: v.Value})
+	}
+	for _, v := range c.Histograms {
+		b.Histograms = append(b.Histograms, &wire.Histogram{Metric: uint32(v.Metric), Counts: v.Histogram.Append(nil)})
+	}
+	for _, f := range c.Failures {
+		b.Failures = append(b.Failures, &wire.Failure{Source: f.Source, Class: f.Class, Text: f.Text, Count: f.Count})
+	}
 }
 
 // final returns the sums that the counters and histograms of all batches must add up to, which
@@ -106,7 +127,7 @@ func (r *Runner) final(began time.Time) *wire.Final {
 	}
 	f.Refused = r.registry.Refused()
 	r.mu.Lock()
-	f.Interrupted = r.interrupted
+	f.Interrupted, f.Ended = r.interrupted, r.ended
 	if !r.drained.IsZero() {
 		f.LoadNs = int64(r.drained.Sub(began))
 	}

@@ -22,6 +22,7 @@ type class struct {
 	share    *wire.Share
 	segment  segment.Segment // the numbers of this executor's users
 	rate     float64         // at which users start, for the whole run
+	warmups  windows         // of the whole run
 	seed     uint64
 	executor uint64 // number of this executor, from 1, if several share the run
 	taker    uint64 // above 0 if this executor takes over from a lost one
@@ -52,6 +53,7 @@ type class struct {
 
 	loadOver sync.Once
 	ended    chan struct{} // closed when nothing is left to start
+	length   time.Duration // of the load; set before ended is closed
 
 	control *control
 	onEnd   func(why string) // exhausted, bound once for all users
@@ -71,6 +73,32 @@ func clock() time.Duration { return time.Since(epoch) }
 // now returns the time since the class's clock began.
 func (c *class) now() time.Duration { return clock() - time.Duration(c.zero.Load()) }
 
+// phase returns the phase of what begins, or was to begin, at a time of the class's clock; no
+// phase if the run has no warm-up.
+func (c *class) phase(at time.Duration) meter.Phase {
+	if len(c.warmups) == 0 {
+		return meter.NoPhase
+	}
+	if warm, _ := c.warmups.at(at); warm {
+		return meter.Warmup
+	}
+	return meter.Measured
+}
+
+// phaseNow sets the phase of a scope whose operations belong to no iteration, so that each has
+// the phase in which it begins; none before the load begins.
+func (c *class) phaseNow(s *meter.Scope) {
+	if len(c.warmups) == 0 {
+		return
+	}
+	s.PhaseNow = func() meter.Phase {
+		if c.zero.Load() == 0 {
+			return meter.NoPhase
+		}
+		return c.phase(c.now())
+	}
+}
+
 // prepare runs the class's Setup and creates the context of its users. The users of an Arrival
 // are also created here, unless a Rate spreads their starts, so that they are free when its
 // schedule begins: prepare waits until they are free or have ended, or ctx ends. The error is
@@ -80,7 +108,9 @@ func (c *class) prepare(ctx context.Context) error {
 		c.gate = new(meter.Gate)
 	}
 	// All users share what Setup opens; the iterations that use it are waited for.
-	c.setup, _ = meter.With(ctx, c.registry, nil, c.setupSource())
+	var scope *meter.Scope
+	c.setup, scope = meter.With(ctx, c.registry, nil, c.setupSource())
+	c.phaseNow(scope)
 	var err error
 	switch {
 	case c.vu.Setup != nil:
@@ -136,7 +166,15 @@ func (c *class) runSetup(setup func(context.Context) (context.Context, error)) (
 
 // finish reports that nothing is left to start, by closing c.ended. It may be called more than
 // once.
-func (c *class) finish() { c.loadOver.Do(func() { close(c.ended) }) }
+func (c *class) finish() { c.finishAt(c.now()) }
+
+// finishAt is finish of a load that was to last until a time of the class's clock.
+func (c *class) finishAt(length time.Duration) {
+	c.loadOver.Do(func() {
+		c.length = length
+		close(c.ended)
+	})
+}
 
 // About half of the memory that users allocate at their start, mainly for connecting, is
 // garbage afterwards, and their stacks have grown. It is freed by one garbage collection after
@@ -158,7 +196,7 @@ func (c *class) run(alarm func() alarm) {
 		length = c.ramp.length()
 	}
 	if length > 0 {
-		t := time.AfterFunc(max(length-c.now(), 0), c.finish)
+		t := time.AfterFunc(max(length-c.now(), 0), func() { c.finishAt(length) })
 		defer t.Stop()
 	}
 	sleeper := newSleeper(alarm())
@@ -217,7 +255,7 @@ func (c *class) start(sleeper *sleeper) {
 			return
 		}
 		if c.rate > 0 {
-			c.counts.lag.Record(int64(c.now() - planned))
+			c.counts.lag.RecordIn(c.phase(planned), int64(c.now()-planned))
 		}
 		c.mu.Lock()
 		if i >= int64(len(c.scopes)) { // otherwise grow has started it
@@ -233,7 +271,9 @@ func (c *class) launch(number int64) {
 	vui := c.vui(number)
 	ctx, scope := meter.With(c.parent, c.registry, c.gate, c.userSource(vui))
 	scope.Class, scope.User, scope.Named = c.number, vui, true
-	if !once(c.vu) { // otherwise the user ends by itself
+	if once(c.vu) {
+		c.phaseNow(scope)
+	} else { // otherwise the user ends by itself
 		scope.OnEnd = c.onEnd
 	}
 	c.scopes = append(c.scopes, scope)
@@ -258,13 +298,13 @@ func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
 		if !ok {
 			c.unserved(f.missed, c.pool.abandon())
 			if !over {
-				c.finish()
+				c.finishAt(f.end + f.shift)
 			}
 			return
 		}
 		now := c.now()
 		fate := c.pool.offer(planned, now)
-		e := c.registry.Entry()
+		e := c.registry.Entry(c.phase(planned))
 		e.Add(c.counts.planned, 1)
 		if fate != given {
 			e.Record(c.counts.lag, int64(now-planned))
@@ -281,15 +321,20 @@ func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
 // were.
 func (c *class) unserved(missed []time.Duration, waiting []call) {
 	now := c.now()
-	e := c.registry.Entry()
-	defer e.Close()
-	e.Add(c.counts.planned, int64(len(missed)))
-	e.Add(c.counts.unserved, int64(len(missed)+len(waiting)))
-	for _, planned := range missed {
+	count := func(planned time.Duration, offered bool) {
+		e := c.registry.Entry(c.phase(planned))
+		defer e.Close()
+		if !offered {
+			e.Add(c.counts.planned, 1)
+		}
+		e.Add(c.counts.unserved, 1)
 		e.Record(c.counts.age, int64(now-planned))
 	}
+	for _, planned := range missed {
+		count(planned, false)
+	}
 	for _, start := range waiting {
-		e.Record(c.counts.age, int64(now-start.planned))
+		count(start.planned, true)
 	}
 }
 
@@ -332,7 +377,7 @@ func (c *class) wrapUp(limit time.Duration) {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				c.registry.Failed(prefix+c.name, "stop", panicError(p).Error())
+				c.registry.Failed(meter.NoPhase, prefix+c.name, "stop", panicError(p).Error())
 			}
 		}()
 		c.vu.Stop(ctx)

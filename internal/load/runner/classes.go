@@ -118,6 +118,7 @@ func checkRamp(load scenario.Ramp, vu scenario.Vu, c *wire.Class) error {
 		return fmt.Errorf("field Rate is %v beside a Ramp, which says itself when users start: leave Rate out", vu.Rate)
 	}
 	var stages []string
+	before := 0
 	for i, s := range load {
 		switch {
 		case s.To < 0 || s.To > vu.Nu:
@@ -125,11 +126,28 @@ func checkRamp(load scenario.Ramp, vu scenario.Vu, c *wire.Class) error {
 		case s.Over < 0:
 			return fmt.Errorf("field Load: stage %d of the Ramp has Over %v: want a time above 0, or 0 to jump", i+1, s.Over)
 		}
-		stages = append(stages, fmt.Sprintf("%d/%v", s.To, s.Over))
+		stages = append(stages, stage(s.To == before, fmt.Sprint(s.To), s.Over, s.Warmup))
+		before = s.To
 		c.Stages = append(c.Stages, &wire.Stage{To: float64(s.To), OverNs: int64(s.Over), Warmup: s.Warmup})
 	}
-	c.Load = "ramp of active users " + strings.Join(stages, " ")
+	c.Load = "active users: " + strings.Join(stages, ", ")
 	return nil
+}
+
+// stage describes a stage of a load: it holds a value, or goes to it.
+func stage(holds bool, to string, over time.Duration, warmup bool) (s string) {
+	switch {
+	case over == 0:
+		s = "at once " + to
+	case holds:
+		s = fmt.Sprintf("%s for %v", to, over)
+	default:
+		s = fmt.Sprintf("to %s over %v", to, over)
+	}
+	if warmup {
+		s += " (warm-up)"
+	}
+	return s
 }
 
 // checkArrival validates an Arrival and sets c's Load and Stages. With an error c is
@@ -152,7 +170,7 @@ func checkArrival(load scenario.Arrival, c *wire.Class) error {
 		}
 		most = max(most, s.To)
 		length += s.Over
-		stages = append(stages, fmt.Sprintf("%v/%v", s.To, s.Over))
+		stages = append(stages, stage(i == 0 || s.To == load.Stages[i-1].To, fmt.Sprintf("%v/s", s.To), s.Over, s.Warmup))
 		c.Stages = append(c.Stages, &wire.Stage{To: s.To, OverNs: int64(s.Over), Warmup: s.Warmup})
 	}
 	if most == 0 || length == 0 {
@@ -167,7 +185,7 @@ func checkArrival(load scenario.Arrival, c *wire.Class) error {
 	} else if load.Queue > 0 {
 		full = fmt.Sprintf("else at most %d starts queue", load.Queue)
 	}
-	c.Load = fmt.Sprintf("arrival at a rate of %s, %s, while a user is free, %s", strings.Join(stages, " "), how, full)
+	c.Load = fmt.Sprintf("%s, %s, while a user is free, %s", strings.Join(stages, ", "), how, full)
 	return nil
 }
 

@@ -59,11 +59,32 @@ func (t *control) state() wish {
 // Pause pauses all classes: no iteration starts until Resume. Iterations in flight continue.
 // Users that start at a Rate are still created, and wait. Users whose work is one call of Fu
 // can't be paused.
-func (r *Runner) Pause() { r.each(func(t *control) { t.paused = true }) }
+func (r *Runner) Pause() {
+	r.pause(true)
+	r.each(func(t *control) { t.paused = true })
+}
 
 // Resume ends a pause, if there is one. The schedule of an Arrival continues where it was
 // paused.
-func (r *Runner) Resume() { r.each(func(t *control) { t.paused = false }) }
+func (r *Runner) Resume() {
+	r.each(func(t *control) { t.paused = false })
+	r.pause(false)
+}
+
+// pause notes that a pause begins now, unless one has begun, or that it ends.
+func (r *Runner) pause(begins bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, last := clock()-r.zero, len(r.pauses)-1
+	paused := last >= 0 && r.pauses[last].to == forever
+	switch {
+	case r.zero == 0 || begins == paused:
+	case begins:
+		r.pauses = append(r.pauses, window{now, forever})
+	default:
+		r.pauses[last].to = now
+	}
+}
 
 // each changes the control of every class by f, one class after the other.
 func (r *Runner) each(f func(*control)) {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/measure/meter"
 	"github.com/gobench-io/gobench/internal/run/segment"
@@ -38,6 +39,7 @@ type Runner struct {
 	registry *meter.Registry
 	alarm    func() alarm // one for each class
 	loads    []string     // of the classes, for display
+	warmups  windows
 
 	// Drained, unless nil, is called when nothing is in flight any more and the users still
 	// exist. Set it before Run.
@@ -51,6 +53,9 @@ type Runner struct {
 	notes       []string            // since the last batch, guarded by mu
 	interrupted []*wire.Interrupted // set when the load is over, guarded by mu
 	drained     time.Time           // the end of the drain; zero before it; guarded by mu
+	ended       *wire.Ended         // nil before the end of the measured time; guarded by mu
+	pauses      windows             // since the load began; the last may have no end yet; guarded by mu
+	zero        time.Duration       // when the load began, on clock; guarded by mu
 }
 
 // New returns a Runner for a part of vus; classes are those that Check has returned. It
@@ -101,6 +106,10 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 		}
 		run.classes = append(run.classes, c)
 	}
+	run.warmups = run.warm()
+	for _, c := range run.classes {
+		c.warmups = run.warmups
+	}
 	return run, nil
 }
 
@@ -140,11 +149,14 @@ func (r *Runner) Stop() {
 // operations), and those that do not are counted as interrupted and left running. The Stop
 // functions run last, with 5 s (1 s after a cancel).
 func (r *Runner) Run(ctx context.Context, stopping func()) {
-	zero := clock()
+	zero := clock() - time.Duration(r.start.ElapsedNs)
+	r.mu.Lock()
+	r.zero = zero
+	r.mu.Unlock()
 	over := make(chan struct{}) // closed when all users have finished
 	var running sync.WaitGroup
 	for _, c := range r.classes {
-		c.zero.Store(int64(zero) - r.start.ElapsedNs)
+		c.zero.Store(int64(zero))
 		running.Go(func() { c.run(r.alarm) })
 	}
 	go func() {
@@ -158,7 +170,9 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 		}
 		close(ended)
 	}()
-	r.load(ctx, ended)
+	if length, over := r.load(ctx, ended); over {
+		r.end(length)
+	}
 	r.Log(func() string {
 		return fmt.Sprintf("the load is over after %v; draining", (clock() - zero).Round(time.Millisecond))
 	})
@@ -171,6 +185,7 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 		}
 	}
 	r.drain(ctx)
+	r.end(forever)
 	r.mu.Lock()
 	r.drained = time.Now()
 	r.mu.Unlock()
@@ -191,8 +206,10 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 
 // load waits for the end of the load: the scenario's own (ended is closed), the run's duration
 // (with the time before this executor began), a Stop, or the end of ctx. With Hold and a
-// duration the scenario's own end is ignored.
-func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
+// duration the scenario's own end is ignored. It returns how long the load was to last, or
+// forever if it was ended sooner; over is false if a class does a number of iterations, and the
+// last has begun but not ended.
+func (r *Runner) load(ctx context.Context, ended <-chan struct{}) (length time.Duration, over bool) {
 	var duration <-chan time.Time
 	if d := time.Duration(r.start.DurationNs); d > 0 {
 		t := time.NewTimer(max(d-time.Duration(r.start.ElapsedNs), 0))
@@ -204,10 +221,59 @@ func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
 	}
 	select {
 	case <-ended:
+		for _, c := range r.classes {
+			length = max(length, c.length)
+		}
+		return length, !r.numbered()
 	case <-duration:
+		return time.Duration(r.start.DurationNs), true
 	case <-r.stop:
 	case <-ctx.Done():
 	}
+	return forever, true
+}
+
+// numbered reports whether users are busy with the last of a number of iterations: the load of
+// such a class ends when that has ended, not when it has begun.
+func (r *Runner) numbered() bool {
+	for _, c := range r.classes {
+		switch c.vu.Load.(type) {
+		case nil, scenario.Times, scenario.Shared:
+			if going, _ := c.going(); going > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// end ends the measured time, at the first call: it lasts until now, and not longer than length.
+func (r *Runner) end(length time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended != nil {
+		return
+	}
+	now := min(clock()-r.zero, length)
+	r.ended = &wire.Ended{MeasuredNs: int64(r.warmups.outside(now) - r.paused(now))}
+	for i, c := range r.registry.Counts() {
+		switch c.Type {
+		case metrics.Counter:
+			r.ended.Counters = append(r.ended.Counters, &wire.Counter{Metric: uint32(i), Add: c.N})
+		case metrics.Histogram:
+			r.ended.Histograms = append(r.ended.Histograms, &wire.Counted{Metric: uint32(i), Count: uint64(c.N)})
+		case metrics.Gauge: // a gauge does not add up
+		}
+	}
+}
+
+// paused returns for how long, up to now, the load was paused outside of warm-ups. The caller
+// must hold r.mu.
+func (r *Runner) paused(now time.Duration) (sum time.Duration) {
+	for _, p := range r.pauses {
+		sum += r.warmups.outside(min(p.to, now)) - r.warmups.outside(min(p.from, now))
+	}
+	return sum
 }
 
 // drain waits until nothing is in flight: every iteration is over, and so is every operation

@@ -67,9 +67,9 @@ func playBy(t *testing.T, ctx context.Context, a alarm, vus scenario.Vus, start 
 	began := time.Now()
 	r.Run(ctx, func() { o.stopping = time.Since(began) })
 	o.took = time.Since(began)
-	cut := registry.Cut()
+	cut := registry.Cut(meter.Measured)
 	o.samples = cut.Samples
-	for _, f := range cut.Failures {
+	for _, f := range cut.Own.Failures {
 		o.failures[f.Class+" "+f.Text] += f.Count
 	}
 	for _, total := range registry.Totals() {

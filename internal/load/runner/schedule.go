@@ -226,10 +226,25 @@ func (ws windows) at(t time.Duration) (inside bool, border time.Duration) {
 	return inside, border
 }
 
-// warmups returns the windows in which the run warms up, in no order: those of its loads, and
+// outside returns how much of the time up to t is in none of the windows.
+func (ws windows) outside(t time.Duration) (sum time.Duration) {
+	for at := time.Duration(0); at < t; {
+		inside, border := ws.at(at)
+		border = min(border, t)
+		if !inside {
+			sum += border - at
+		}
+		at = border
+	}
+	return sum
+}
+
+// warm returns the windows in which the run warms up, in no order: those of its loads, and
 // that of the start message. A time is warm-up while any class warms up.
-func (r *Runner) warmups() windows {
-	ws := windows{{0, time.Duration(r.start.WarmupNs)}}
+func (r *Runner) warm() (ws windows) {
+	if r.start.WarmupNs > 0 {
+		ws = windows{{0, time.Duration(r.start.WarmupNs)}}
+	}
 	for _, c := range r.classes {
 		ws = append(ws, warmups(c.vu.Load)...)
 	}

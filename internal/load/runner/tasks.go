@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
 // tasker is a user that does one of its class's tasks per iteration, picked by weight with its
@@ -24,7 +25,7 @@ func (u *tasker) Iterate(ctx context.Context) error {
 	began := clock()
 	u.class.vu.Tasks[i].Fn(ctx, u.vui)
 	if ctx.Err() == nil { // otherwise the end of the run may have cut it short
-		u.class.counts.tasks[i].Record(int64(clock() - began))
+		u.class.counts.tasks[i].RecordIn(meter.ScopeOf(ctx).Phase(), int64(clock()-began))
 	}
 	return ctx.Err()
 }

@@ -34,12 +34,12 @@ func (c *class) live(ctx context.Context, number int64) {
 	if !c.wanted(number) {
 		return // its ramp never activated it
 	}
-	e := c.registry.Entry()
+	e := c.registry.Entry(meter.NoPhase)
 	e.Add(c.counts.active, 1)
 	e.Add(c.counts.started, 1)
 	e.Close()
 	defer func() {
-		e := c.registry.Entry()
+		e := c.registry.Entry(meter.NoPhase)
 		e.Add(c.counts.active, -1)
 		e.Add(c.counts.finished, 1)
 		e.Close()
@@ -64,6 +64,7 @@ func (c *class) left() {
 // end of the run caused it.
 func (c *class) work(ctx context.Context, number int64, vui int) {
 	began := c.now()
+	meter.ScopeOf(ctx).SetPhase(c.phase(began))
 	u, err := c.user(ctx, vui)
 	if err != nil {
 		if !c.cutShort(ctx, err) {
@@ -103,7 +104,7 @@ func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 // end of the run cuts it short.
 func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 	now := c.now()
-	height := c.segment.Nth(number)
+	height, scope := c.segment.Nth(number), meter.ScopeOf(ctx)
 	for n := int64(0); c.more(n, now); n++ {
 		if c.control.touched.Load() {
 			if !c.admitted(number) {
@@ -123,14 +124,15 @@ func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 			}
 		}
 		var ok bool
-		if now, ok = c.ready(ctx, u, now); !ok {
+		if now, ok = c.ready(ctx, scope, u, now); !ok {
 			if c.stopping.Load() || ctx.Err() != nil {
 				return
 			}
 			continue
 		}
-		c.counts.begun.Add(1)
-		if now, ok = c.once(ctx, u, now, now); !ok {
+		scope.SetPhase(c.phase(now))
+		scope.Record(c.counts.begun, 1)
+		if now, ok = c.once(ctx, scope, u, now, now); !ok {
 			return
 		}
 	}
@@ -140,9 +142,9 @@ func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 // the load or ctx ends. u is prepared before it counts as free, so that no start waits for the
 // preparation. A start that it receives after ctx has ended is dropped, with all that wait.
 func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
-	w := &worker{number: int(number), calls: make(chan call, 1)}
+	w, scope := &worker{number: int(number), calls: make(chan call, 1)}, meter.ScopeOf(ctx)
 	for {
-		if _, ok := c.ready(ctx, u, c.now()); !ok {
+		if _, ok := c.ready(ctx, scope, u, c.now()); !ok {
 			if c.stopping.Load() || ctx.Err() != nil {
 				return
 			}
@@ -156,14 +158,15 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 			return
 		}
 		begin := c.now()
+		scope.SetPhase(c.phase(call.planned))
 		if ctx.Err() != nil {
 			if !call.waited() {
-				c.counts.lag.Record(int64(begin - call.planned))
+				scope.Record(c.counts.lag, int64(begin-call.planned))
 			}
 			c.unserved(nil, append(c.pool.abandon(), call))
 			return
 		}
-		e := c.registry.Entry()
+		e := scope.Entry()
 		e.Add(c.counts.begun, 1)
 		if call.waited() { // otherwise arrive has recorded its lag
 			e.Add(c.counts.late, 1)
@@ -172,20 +175,21 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 			e.Record(c.counts.lag, int64(begin-call.planned))
 		}
 		e.Close()
-		if _, ok := c.once(ctx, u, call.planned, begin); !ok {
+		if _, ok := c.once(ctx, scope, u, call.planned, begin); !ok {
 			return
 		}
 	}
 }
 
-// ready prepares u for its next iteration, at now, and returns the time afterwards. If Prepare
-// fails, ok is false: the caller must skip the iteration. The error is counted, unless the end
-// of the run or of its data caused it, and it then takes at least 1 ms.
-func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (later time.Duration, ok bool) {
+// ready prepares u, the user of scope, for its next iteration, at now, and returns the time
+// afterwards. If Prepare fails, ok is false: the caller must skip the iteration. The error is
+// counted, unless the end of the run or of its data caused it, and it then takes at least 1 ms.
+func (c *class) ready(ctx context.Context, scope *meter.Scope, u scenario.User, now time.Duration) (later time.Duration, ok bool) {
 	p, prepares := u.(preparer)
 	if !prepares {
 		return now, true
 	}
+	scope.SetPhase(c.phase(now))
 	if err := p.Prepare(ctx); err != nil {
 		if !c.cutShort(ctx, err) && !c.voided(ctx) {
 			c.failed(ctx, "prepare", err, now)
@@ -195,15 +199,15 @@ func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (
 	return c.now(), true
 }
 
-// once runs one iteration of u that was planned for one time and begins at another, and
-// records it. It returns the time after it, at least 1 ms after begin if it failed, unless ctx
+// once runs one iteration of u, the user of scope, that was planned for one time and begins at
+// another, and records it in the scope's phase. It returns the time after it, at least 1 ms after begin if it failed, unless ctx
 // ends; ok is false if the end of the run cut it short, or no data was left for it: the user
 // then ends.
-func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
+func (c *class) once(ctx context.Context, scope *meter.Scope, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
 	returned := false
 	defer func() {
 		if !returned { // a panic, or runtime.Goexit: the iteration has failed
-			e := c.registry.Entry()
+			e := scope.Entry()
 			e.Add(c.counts.iterations, 1)
 			e.Add(c.counts.errors, 1)
 			e.Record(c.counts.failure, int64(c.now()-begin))
@@ -214,10 +218,10 @@ func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.D
 	returned = true
 	end = c.now()
 	if c.voided(ctx) {
-		c.counts.void.Add(1)
+		scope.Record(c.counts.void, 1)
 		return end, false
 	}
-	e := c.registry.Entry()
+	e := scope.Entry()
 	if err != nil && c.cutShort(ctx, err) {
 		e.Add(c.counts.cut, 1)
 		e.Record(c.counts.age, int64(end-planned))
@@ -322,7 +326,7 @@ func (c *class) voided(ctx context.Context) bool {
 // failed counts a failed iteration that began at began, as fail does too, and waits until
 // minFailure has passed since then, or ctx ends.
 func (c *class) failed(ctx context.Context, what string, err error, began time.Duration) {
-	c.counts.errors.Add(1)
+	meter.ScopeOf(ctx).Record(c.counts.errors, 1)
 	c.fail(ctx, what, err, began)
 	if rest := minFailure - (c.now() - began); rest > 0 {
 		t := time.NewTimer(rest)
@@ -341,9 +345,10 @@ func (c *class) fail(ctx context.Context, what string, err error, began time.Dur
 	if errors.As(err, &done) && done.Counted() {
 		return
 	}
-	c.registry.Failed(prefix+c.name, what, err.Error())
+	scope := meter.ScopeOf(ctx)
+	c.registry.Failed(scope.Phase(), prefix+c.name, what, err.Error())
 	took := c.now() - began
-	meter.ScopeOf(ctx).Sample(prefix+c.name, what, func() transcript.Exchange {
+	scope.Sample(prefix+c.name, what, func() transcript.Exchange {
 		return transcript.Exchange{What: what + " failed", Began: time.Now().Add(-took), Parts: []transcript.Part{{Name: "after", Took: took}}, Error: err.Error()}
 	})
 }
@@ -351,46 +356,13 @@ func (c *class) fail(ctx context.Context, what string, err error, began time.Dur
 // panicked counts a user's panic and stores a sample of it; the first of a class is noted with
 // its place and at most 8 KiB of its stack.
 func (c *class) panicked(ctx context.Context, vui int, p any, stack []byte) {
-	c.counts.panics.Add(1)
-	text := fmt.Sprint(p)
-	c.registry.Failed(prefix+c.name, "panic", text)
-	meter.ScopeOf(ctx).Sample(prefix+c.name, "panic", func() transcript.Exchange {
+	scope, text := meter.ScopeOf(ctx), fmt.Sprint(p)
+	scope.Record(c.counts.panics, 1)
+	c.registry.Failed(scope.Phase(), prefix+c.name, "panic", text)
+	scope.Sample(prefix+c.name, "panic", func() transcript.Exchange {
 		return transcript.Exchange{What: "panic: " + text, Error: string(stack)}
 	})
 	c.firstPanic.Do(func() {
 		c.note(fmt.Sprintf("user %d of class %s panicked: %s%s\n%s", vui, c.name, text, inLine(stack), stack[:min(len(stack), 8<<10)]))
 	})
 }
-
-// step is the user of an Executor; all users of a class share the Executor.
-type step struct {
-	exec    scenario.Executor
-	prepare scenario.Preparer // nil if the Executor is no Preparer
-	ctx     context.Context   // of the next ExecContext, returned by PrepareContext
-}
-
-// newStep returns a user that calls exec, which all users of the class share.
-func newStep(exec scenario.Executor) *step {
-	p, _ := exec.(scenario.Preparer)
-	return &step{exec: exec, prepare: p}
-}
-
-// Prepare runs PrepareContext, if there is one, which is not timed, and stores the context for
-// Iterate: the one that it returns, or ctx if that is nil. The error is PrepareContext's.
-func (s *step) Prepare(ctx context.Context) (err error) {
-	s.ctx = ctx
-	if s.prepare != nil {
-		if s.ctx, err = s.prepare.PrepareContext(ctx); s.ctx == nil {
-			s.ctx = ctx
-		}
-	}
-	return err
-}
-
-// Iterate runs ExecContext with the ctx of the last Prepare, which must have been called.
-func (s *step) Iterate(context.Context) error {
-	_, err := s.exec.ExecContext(s.ctx)
-	return err
-}
-
-var _ preparer = (*step)(nil)

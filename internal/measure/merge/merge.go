@@ -4,7 +4,7 @@
 //
 // Counts are merged first and percentiles taken after. Every batch counts once, identified
 // by its executor and number; at the end the sums must equal those of each executor's last
-// batch, or Missing names the difference. What was recorded in a warm-up is in the series
+// batch, or Missing names the difference. What belongs to a warm-up is in the series
 // but not in the totals.
 package merge
 
@@ -53,6 +53,7 @@ type metric struct {
 	number     int
 	rates      hdr.Histogram    // of a counter: its rate in each whole interval, perMilli
 	sum        int64            // counter
+	warm       int64            // counted, or recorded, in the time of warm-ups, of both phases
 	hist       *hdr.Histogram   // histogram
 	spare      []*hdr.Histogram // of returned rows, empty
 	gauges     map[int]int64    // gauge: last value by executor
@@ -165,6 +166,8 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 		return fmt.Errorf("batch %d follows batch %d", b.Seq, s.seq)
 	case b.FromNs != s.to || b.ToNs <= b.FromNs:
 		return fmt.Errorf("a batch from %d to %d ns follows one that ends at %d", b.FromNs, b.ToNs, s.to)
+	case b.More && (b.Final != nil || len(b.Gauges) > 0):
+		return fmt.Errorf("batch %d is followed by one of the same time, and has more than counts", b.Seq)
 	}
 	known, err := m.declared(s, b)
 	if err != nil {
@@ -180,21 +183,28 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 	m.declare(s, known)
 	s.gathered = s.gathered || b.Gathered > 1 && !b.Warmup
 	r := m.row(b)
+	to := &r.phases[phase(b.Warmup)]
 	for _, c := range b.Counters {
 		t := s.metrics[c.Metric]
 		if !b.Warmup {
 			t.sum += c.Add
 		}
+		if b.InWarmup() {
+			t.warm += c.Add
+		}
 		s.counters[c.Metric] += c.Add
-		r.counters[t.number] += c.Add
+		to.add(t.number, c.Add)
 	}
 	for i, h := range b.Histograms {
 		t, of := s.metrics[h.Metric], &m.decoded[i] // by check
 		if !b.Warmup {
 			t.hist.Add(of)
 		}
+		if b.InWarmup() {
+			t.warm += int64(of.Count())
+		}
 		s.counts[h.Metric] += of.Count()
-		r.histogramOf(t).Add(of)
+		to.histogramOf(t).Add(of)
 	}
 	replace(changes) // only archives have some, and no gathered histograms: s.gathered stays
 	for _, g := range b.Gauges {
@@ -204,7 +214,7 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 		if !b.Warmup {
 			m.failures[failure{f.Source, f.Class, f.Text}] += f.Count
 		}
-		r.failures += f.Count
+		to.failures += f.Count
 	}
 	for _, x := range b.Samples {
 		m.sample(x)
@@ -217,10 +227,14 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 			m.began = began
 		}
 	}
+	s.seq, s.final = b.Seq, b.Final
+	if b.More {
+		return nil // the next one has the same time
+	}
 	if b.Warmup {
 		s.warmup += b.ToNs - b.FromNs
 	}
-	s.seq, s.to, s.final = b.Seq, b.ToNs, b.Final
+	s.to = b.ToNs
 	m.end = max(m.end, time.Duration(b.ToNs))
 	return nil
 }
@@ -297,9 +311,6 @@ func (m *Merger) Warmup() time.Duration {
 	return time.Duration(longest)
 }
 
-// Measured returns how long the load lasted without its warm-up: the divisor of rates.
-func (m *Merger) Measured() time.Duration { return max(0, m.Load()-m.Warmup()) }
-
 // Load returns how long the load lasted, its drain included: the longest of all executors.
 // It is End until all of them have sent their last batch, or if one of those has no valid
 // length.
@@ -320,9 +331,11 @@ func (m *Merger) Notes() []string { return m.notes }
 
 // Metrics returns every metric with its record over the run so far, without warm-ups, in
 // the order of declaration. A histogram that is not empty has its encoding as well (hdr). A
-// gauge's value is the sum of the executors' last ones.
+// gauge's value is the sum of the executors' last ones. Rates are those within the measured
+// time.
 func (m *Merger) Metrics() []run.Metric {
 	all := make([]run.Metric, 0, len(m.metrics))
+	ended, sums, seconds := m.ended(), m.sums(), m.Measured().Seconds()
 	for _, t := range m.metrics {
 		total := t.Metric
 		sum := t.sum
@@ -330,8 +343,13 @@ func (m *Merger) Metrics() []run.Metric {
 			sum = t.value()
 		}
 		lost := m.lostOf(t, func(t *metric) int64 { return t.sum })
-		total.Record = t.record(sum, t.hist, lost, m.Measured().Seconds())
-		total.Spread = t.spreadOf()
+		total.Record = t.record(sum, t.hist, lost, 0)
+		if t.Type != run.Gauge {
+			within := max(0, ended[t.number]-t.warm)
+			total.RPS = per(float64(within), seconds)
+			total.Later = counted(sums[t.number] - ended[t.number])
+			total.Spread = t.spreadOf(*total.RPS)
+		}
 		if t.Type == run.Histogram && t.hist.Count() > 0 {
 			total.Histogram = t.hist.Append(nil)
 		}

@@ -128,7 +128,7 @@ func TestIntervalsWaitForAllExecutors(t *testing.T) {
 	}
 }
 
-// The intervals of OnInterval add up to the totals, warm-up included.
+// The intervals of OnInterval add up to the totals: what belongs to a warm-up is left out.
 func TestOnIntervalGivesWhatAddsUp(t *testing.T) {
 	m := New(2, time.Second)
 	var got []Counts
@@ -158,7 +158,11 @@ func TestOnIntervalGivesWhatAddsUp(t *testing.T) {
 		if !c.Warmup {
 			sum.Merge(c.Histograms["home.latency"])
 		}
-		if want := int64(20 * (n + 1)); c.Counters["home.ok"] != want {
+		want := int64(20 * (n + 1))
+		if c.Warmup {
+			want = 0
+		}
+		if c.Counters["home.ok"] != want {
 			t.Errorf("interval %d counted %d, want %d", n, c.Counters["home.ok"], want)
 		}
 	}

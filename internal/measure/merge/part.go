@@ -14,9 +14,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Part is what was recorded in a part of a run's time, in the form in which a store stores
-// it. Data is an encoded wire.Batch whose metrics have the run's numbers, with one failure,
-// without a source, that counts all.
+// Part is what was recorded of one phase in a part of a run's time, in the form in which a
+// store stores it. Data is an encoded wire.Batch whose metrics have the run's numbers, with one
+// failure, without a source, that counts all.
 type Part struct {
 	From, To time.Duration // since the load began
 	Warmup   bool
@@ -25,22 +25,32 @@ type Part struct {
 
 // OnPart sets a function that Intervals calls with what all executors recorded in each
 // interval that it returns, and with what arrived late for an earlier one: such a part adds
-// to that interval. f must not call m.
+// to that interval. An interval in which both phases recorded something has two parts. f must
+// not call m.
 func (m *Merger) OnPart(f func(Part)) { m.parts = f }
 
-// partOf returns a row as a part of the run's series, its metrics in ascending order.
-func (m *Merger) partOf(r *row) Part {
-	b := &wire.Batch{FromNs: int64(r.from), ToNs: int64(r.to), Warmup: r.warmup}
-	for _, n := range slices.Sorted(maps.Keys(r.counters)) {
-		b.Counters = append(b.Counters, &wire.Counter{Metric: uint32(n), Add: r.counters[n]})
+// parts returns a row as parts of the run's series, their metrics in ascending order: the
+// other phase's first if it has recorded something, and that of the row's time.
+func (r *row) parts() (all []Part) {
+	if other := &r.phases[phase(!r.warmup)]; !other.empty() {
+		all = append(all, r.part(other, nil, !r.warmup))
 	}
-	for _, n := range slices.Sorted(maps.Keys(r.gauges)) {
-		b.Gauges = append(b.Gauges, &wire.Gauge{Metric: uint32(n), Value: r.gauges[n]})
+	return append(all, r.part(&r.phases[phase(r.warmup)], r.gauges, r.warmup))
+}
+
+// part returns the counts of a phase as a part of the row's time.
+func (r *row) part(c *counts, gauges map[int]int64, warmup bool) Part {
+	b := &wire.Batch{FromNs: int64(r.from), ToNs: int64(r.to), Warmup: warmup, More: warmup != r.warmup}
+	for _, n := range slices.Sorted(maps.Keys(c.counters)) {
+		b.Counters = append(b.Counters, &wire.Counter{Metric: uint32(n), Add: c.counters[n]})
 	}
-	for _, n := range slices.Sorted(maps.Keys(r.histograms)) {
-		b.Histograms = append(b.Histograms, &wire.Histogram{Metric: uint32(n), Counts: r.histograms[n].Append(nil)})
+	for _, n := range slices.Sorted(maps.Keys(gauges)) {
+		b.Gauges = append(b.Gauges, &wire.Gauge{Metric: uint32(n), Value: gauges[n]})
 	}
-	return newPart(b, r.failures)
+	for _, n := range slices.Sorted(maps.Keys(c.histograms)) {
+		b.Histograms = append(b.Histograms, &wire.Histogram{Metric: uint32(n), Counts: c.histograms[n].Append(nil)})
+	}
+	return newPart(b, c.failures)
 }
 
 // newPart adds the number of failures to b, if it is above 0, and encodes it. It panics if a
@@ -61,7 +71,7 @@ func newPart(b *wire.Batch, failures int64) Part {
 func (m *Merger) PartOf(executor int, b *wire.Batch) Part {
 	s, part := m.executors[executor], &m.part
 	number := func(n uint32) uint32 { return uint32(s.metrics[n].number) }
-	part.FromNs, part.ToNs, part.Warmup, part.Failures = b.FromNs, b.ToNs, b.Warmup, nil
+	part.FromNs, part.ToNs, part.Warmup, part.More, part.Failures = b.FromNs, b.ToNs, b.Warmup, b.More, nil
 	part.Counters = sized(part.Counters, len(b.Counters))
 	for i, c := range b.Counters {
 		part.Counters[i].Metric, part.Counters[i].Add = number(c.Metric), c.Add
@@ -96,38 +106,49 @@ func sized[T any](of []*T, n int) []*T {
 	return of
 }
 
-// Fold adds up the data of parts of one series and returns that of one part, from the
-// earliest begin to the latest end: counts are exact, of a gauge's values the last in time
-// counts, and values of the same time are added. It returns an error if one of parts cannot
-// be decoded.
+// Fold adds up the data of parts of one series and one phase and returns that of one part,
+// from the earliest begin to the latest end: counts are exact, of a gauge's values the last in
+// time counts, and values of the same time are added. It returns an error if one of parts
+// cannot be decoded.
 func Fold(parts [][]byte) ([]byte, error) {
-	sum := &row{counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, gauges: map[int]int64{}}
-	if err := sum.read(parts); err != nil {
+	sum := new(row)
+	warmup, own, err := sum.read(parts)
+	if err != nil {
 		return nil, err
 	}
-	return new(Merger).partOf(sum).Data, nil
+	if own {
+		sum.warmup = warmup
+	}
+	all := sum.all()
+	return sum.part(&all, sum.gauges, warmup).Data, nil
 }
 
-// read adds the data of parts to r, whose maps must exist, and sets r.from to the earliest
-// begin of parts; gauges count as in Fold. If it returns an error, because a part cannot be
-// decoded, r has some of them.
-func (r *row) read(parts [][]byte) error {
+// read adds the data of parts to r, and sets r.from to the earliest begin of parts, and
+// r.warmup if the time of one of them is of a warm-up; gauges count as in Fold. It returns
+// whether one of them belongs to the warm-up, and whether one has the phase of its time. If it
+// returns an error, because a part cannot be decoded, r has some of them.
+func (r *row) read(parts [][]byte) (warmup, own bool, err error) {
 	var scratch hdr.Sparse
 	at := map[int]int64{} // when a gauge's value began
 	for i, data := range parts {
 		var b wire.Batch
 		if err := proto.Unmarshal(data, &b); err != nil {
-			return fmt.Errorf("part %d of a series: %w", i, err)
+			return false, false, fmt.Errorf("part %d of a series: %w", i, err)
 		}
 		if i == 0 || time.Duration(b.FromNs) < r.from {
 			r.from = time.Duration(b.FromNs)
 		}
 		r.to = max(r.to, time.Duration(b.ToNs))
-		r.warmup = r.warmup || b.Warmup
+		r.warmup = r.warmup || b.InWarmup()
+		warmup, own = warmup || b.Warmup, own || !b.More
+		to := &r.phases[phase(b.Warmup)]
 		for _, c := range b.Counters {
-			r.counters[int(c.Metric)] += c.Add
+			to.add(int(c.Metric), c.Add)
 		}
 		for _, g := range b.Gauges {
+			if r.gauges == nil {
+				r.gauges = map[int]int64{}
+			}
 			n := int(g.Metric)
 			switch since, known := at[n]; {
 			case !known || b.FromNs > since:
@@ -138,15 +159,15 @@ func (r *row) read(parts [][]byte) error {
 		}
 		for _, h := range b.Histograms {
 			if err := scratch.Decode(h.Counts); err != nil {
-				return fmt.Errorf("part %d of a series: %w", i, err)
+				return false, false, fmt.Errorf("part %d of a series: %w", i, err)
 			}
-			r.histogram(int(h.Metric)).Add(&scratch)
+			to.histogram(int(h.Metric)).Add(&scratch)
 		}
 		for _, f := range b.Failures {
-			r.failures += f.Count
+			to.failures += f.Count
 		}
 	}
-	return nil
+	return warmup, own, nil
 }
 
 // Reopen adds an executor's stored part to its interval, which had not been returned when
@@ -162,11 +183,11 @@ func (m *Merger) Reopen(data []byte) error {
 	r := m.row(&b)
 	b.Gauges = nil // the current ones are taken when the interval is returned
 	data = marshal(&b)
-	from, to := r.from, r.to
-	if err := r.read([][]byte{data}); err != nil {
+	from, to, warmup := r.from, r.to, r.warmup
+	if _, _, err := r.read([][]byte{data}); err != nil {
 		return err
 	}
-	r.from, r.to = from, max(to, r.to)
+	r.from, r.to, r.warmup = from, max(to, r.to), warmup
 	return nil
 }
 
@@ -182,11 +203,11 @@ var ErrUndeclared = errors.New("a series has a metric that the run has not decla
 // returned it. Its error wraps ErrUndeclared if a metric's number is unknown, else a part
 // cannot be decoded. It panics if a part counts a histogram as a counter.
 func (m *Merger) IntervalOf(parts [][]byte) (run.Interval, error) {
-	r := &row{counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, gauges: map[int]int64{}}
-	if err := r.read(parts); err != nil {
+	r := new(row)
+	if _, _, err := r.read(parts); err != nil {
 		return run.Interval{}, err
 	}
-	for _, numbers := range []int{most(r.counters), most(r.gauges), most(r.histograms)} {
+	for _, numbers := range []int{most(r.gauges), most(r.phases[0].counters), most(r.phases[0].histograms), most(r.phases[1].counters), most(r.phases[1].histograms)} {
 		if numbers >= len(m.metrics) {
 			return run.Interval{}, fmt.Errorf("%w: number %d of %d", ErrUndeclared, numbers, len(m.metrics))
 		}

@@ -21,7 +21,7 @@ type Recount struct {
 	of   *Merger
 	emit func(*wire.Batch) error
 
-	wait     []Part // of the same time, not yet written
+	wait     []Part // of times that overlap, not yet written
 	last     *wire.Batch
 	seq      uint64
 	to       time.Duration
@@ -42,20 +42,19 @@ func (m *Merger) Recount(emit func(*wire.Batch) error) *Recount {
 }
 
 // Add adds a part, whose Data must stay unchanged until Close. A part that overlaps the
-// previous one, because it was late or its executor began within an interval, is counted
-// with it, unless only one of them is of a warm-up. It returns emit's error, or one if a
-// part cannot be decoded.
+// previous one, because it was late, or of the other phase, or its executor began within an
+// interval, is counted with it. It returns emit's error, or one if a part cannot be decoded.
 func (r *Recount) Add(p Part) error {
 	if n := len(r.wait); n > 0 {
-		first, end := r.wait[0], r.wait[0].To
+		end := r.wait[0].To
 		for _, w := range r.wait {
 			end = max(end, w.To)
 		}
-		if p.Warmup == first.Warmup && (p.From < end || p.From == first.From) {
+		if p.From < end || p.From == r.wait[0].From {
 			r.wait = append(r.wait, p)
 			return nil
 		}
-		if err := r.flush(p.From); err != nil {
+		if err := r.flush(); err != nil {
 			return err
 		}
 	}
@@ -63,36 +62,36 @@ func (r *Recount) Add(p Part) error {
 	return nil
 }
 
-// flush makes one batch of the waiting parts, of which there must be one, after an empty one
-// for a gap before them. It ends at until at the latest, if that is later than the end of the
-// previous batch; 0 sets no limit. Errors are those of Add.
-func (r *Recount) flush(until time.Duration) error {
+// flush makes one batch, or one of each phase, of the waiting parts, of which there must be one,
+// after an empty one for a gap before them. Errors are those of Add.
+func (r *Recount) flush() error {
 	data := make([][]byte, len(r.wait))
 	for i, p := range r.wait {
 		data[i] = p.Data
 	}
-	one, err := Fold(data)
-	if err != nil {
-		return err
-	}
-	b := new(wire.Batch)
-	if err := proto.Unmarshal(one, b); err != nil {
+	one := new(row)
+	if _, _, err := one.read(data); err != nil {
 		return err
 	}
 	r.wait = nil
 	// Batches must be contiguous. A gap becomes a time in which nothing was counted; a part
 	// that still overlaps is shortened to the time that is left.
-	from, to := time.Duration(b.FromNs), time.Duration(b.ToNs)
-	if from > r.to {
-		if err := r.batch(&wire.Batch{ToNs: int64(from), Warmup: b.Warmup}); err != nil {
+	if one.from > r.to {
+		if err := r.batch(&wire.Batch{ToNs: int64(one.from), Warmup: one.warmup}); err != nil {
 			return err
 		}
 	}
-	if until > r.to && to > until {
-		to = until
+	one.to = max(one.to, r.to+1)
+	for _, p := range one.parts() {
+		b := new(wire.Batch)
+		if err := proto.Unmarshal(p.Data, b); err != nil {
+			return err
+		}
+		if err := r.batch(b); err != nil {
+			return err
+		}
 	}
-	b.ToNs = int64(max(to, r.to+1))
-	return r.batch(b)
+	return nil
 }
 
 // batch numbers a batch, which begins where the previous one ended, and emits the previous
@@ -106,7 +105,9 @@ func (r *Recount) batch(b *wire.Batch) error {
 	}
 	r.seq++
 	b.Seq, b.FromNs = r.seq, int64(r.to)
-	r.to = time.Duration(b.ToNs)
+	if !b.More {
+		r.to = time.Duration(b.ToNs)
+	}
 	if r.seq == 1 {
 		b.Notes = r.of.notes
 		if !r.of.began.IsZero() {
@@ -171,14 +172,14 @@ func (r *Recount) name(b *wire.Batch) {
 // was added. Errors are those of Add.
 func (r *Recount) Close() error {
 	if len(r.wait) > 0 {
-		if err := r.flush(0); err != nil {
+		if err := r.flush(); err != nil {
 			return err
 		}
 	}
 	if r.last == nil {
 		return nil
 	}
-	f := &wire.Final{LoadNs: int64(r.of.Load()), Refused: r.of.Refused()}
+	f := &wire.Final{LoadNs: int64(r.of.Load()), Refused: r.of.Refused(), Ended: r.ended()}
 	for _, n := range slices.Sorted(maps.Keys(r.counters)) {
 		f.Counters = append(f.Counters, &wire.Counter{Metric: n, Add: r.counters[n]})
 	}
@@ -190,6 +191,21 @@ func (r *Recount) Close() error {
 	}
 	r.last.Final, r.last.Exact = f, r.exact()
 	return r.emit(r.last)
+}
+
+// ended returns what all executors had counted when the measured time ended.
+func (r *Recount) ended() *wire.Ended {
+	e := &wire.Ended{MeasuredNs: int64(r.of.Measured())}
+	for i, n := range r.of.ended() {
+		switch r.of.metrics[i].Type {
+		case run.Counter:
+			e.Counters = append(e.Counters, &wire.Counter{Metric: uint32(i), Add: n})
+		case run.Histogram:
+			e.Histograms = append(e.Histograms, &wire.Counted{Metric: uint32(i), Count: uint64(n)})
+		case run.Gauge: // a gauge does not add up
+		}
+	}
+	return e
 }
 
 // exact returns the totals of histograms that differ from the sums of the series, by metric

@@ -13,39 +13,92 @@ import (
 
 // row is one interval of the series while executors add to it.
 type row struct {
-	from, to   time.Duration
-	counters   map[int]int64 // by metric number
-	histograms map[int]*hdr.Histogram
-	gauges     map[int]int64 // when the row is returned
-	failures   int64
-	warmup     bool
-	late       bool // a row of this time has been returned before
+	from, to time.Duration
+	phases   [2]counts     // what was recorded in that time, by phase
+	gauges   map[int]int64 // when the row is returned
+	warmup   bool          // the time is of a warm-up
+	late     bool          // a row of this time has been returned before
 }
 
-// histogram returns the row's histogram of metric number n, a new one if it has none.
-func (r *row) histogram(n int) *hdr.Histogram {
-	h := r.histograms[n]
+// phase returns the index of a phase: 0 is the measured time, 1 the warm-up.
+func phase(warmup bool) int {
+	if warmup {
+		return 1
+	}
+	return 0
+}
+
+// counts are what was recorded of one phase. The zero value is empty.
+type counts struct {
+	counters   map[int]int64 // by metric number, as histograms
+	histograms map[int]*hdr.Histogram
+	failures   int64
+}
+
+// add adds to the counter of metric number n.
+func (c *counts) add(n int, v int64) {
+	if c.counters == nil {
+		c.counters = map[int]int64{}
+	}
+	c.counters[n] += v
+}
+
+// histogram returns the histogram of metric number n, a new one if it is missing.
+func (c *counts) histogram(n int) *hdr.Histogram {
+	h := c.histograms[n]
 	if h == nil {
 		h = new(hdr.Histogram)
-		r.histograms[n] = h
+		c.put(n, h)
 	}
 	return h
 }
 
-// histogramOf returns the row's histogram of t; a new one is a reused one if possible:
-// allocating them for each interval of many hosts is much work for the garbage collector.
-func (r *row) histogramOf(t *metric) *hdr.Histogram {
-	if n := len(t.spare); n > 0 && r.histograms[t.number] == nil {
-		r.histograms[t.number] = t.spare[n-1]
-		t.spare = t.spare[:n-1]
+// put sets the histogram of metric number n.
+func (c *counts) put(n int, h *hdr.Histogram) {
+	if c.histograms == nil {
+		c.histograms = map[int]*hdr.Histogram{}
 	}
-	return r.histogram(t.number)
+	c.histograms[n] = h
 }
 
-// recycle takes the histograms of a row that is no longer referenced for reuse, at most two
+// histogramOf returns the histogram of t; a new one is a reused one if possible: allocating
+// them for each interval of many hosts is much work for the garbage collector.
+func (c *counts) histogramOf(t *metric) *hdr.Histogram {
+	if n := len(t.spare); n > 0 && c.histograms[t.number] == nil {
+		c.put(t.number, t.spare[n-1])
+		t.spare = t.spare[:n-1]
+	}
+	return c.histogram(t.number)
+}
+
+// empty reports whether nothing was recorded.
+func (c *counts) empty() bool { return len(c.counters)+len(c.histograms) == 0 && c.failures == 0 }
+
+// all returns what r recorded of both phases. If only one has something, it shares its maps.
+func (r *row) all() counts {
+	switch {
+	case r.phases[1].empty():
+		return r.phases[0]
+	case r.phases[0].empty():
+		return r.phases[1]
+	}
+	var sum counts
+	for _, c := range r.phases {
+		for n, v := range c.counters {
+			sum.add(n, v)
+		}
+		for n, h := range c.histograms {
+			sum.histogram(n).Merge(h)
+		}
+		sum.failures += c.failures
+	}
+	return sum
+}
+
+// recycle takes the histograms of counts that are no longer referenced for reuse, at most two
 // for each metric.
-func (m *Merger) recycle(r *row) {
-	for n, h := range r.histograms {
+func (m *Merger) recycle(c *counts) {
+	for n, h := range c.histograms {
 		if t := m.metrics[n]; len(t.spare) < 2 {
 			h.Reset()
 			t.spare = append(t.spare, h)
@@ -58,7 +111,7 @@ func (m *Merger) recycle(r *row) {
 func (m *Merger) row(b *wire.Batch) *row {
 	r := m.rows[b.FromNs]
 	if r == nil {
-		r = &row{from: time.Duration(b.FromNs), counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, warmup: b.Warmup}
+		r = &row{from: time.Duration(b.FromNs), warmup: b.InWarmup()}
 		m.rows[b.FromNs] = r
 	}
 	r.to = max(r.to, time.Duration(b.ToNs))
@@ -88,12 +141,15 @@ func (m *Merger) Intervals(all bool) []run.Interval {
 			m.spread(r)
 		}
 		if m.parts != nil {
-			m.parts(m.partOf(r))
+			for _, p := range r.parts() {
+				m.parts(p)
+			}
 		}
+		m.recycle(&r.phases[1])
 		if m.each != nil && !r.late {
 			m.each(m.countsOf(r)) // which owns the histograms from now on
 		} else {
-			m.recycle(r)
+			m.recycle(&r.phases[0])
 		}
 	}
 	return out
@@ -127,10 +183,11 @@ func (m *Merger) values() map[int]int64 {
 	return values
 }
 
-// Counts is what one interval recorded, in a form that can be added to that of others.
+// Counts is what one interval recorded of the measured phase, in a form that can be added to
+// that of others.
 type Counts struct {
 	From, To   time.Duration
-	Warmup     bool
+	Warmup     bool                      // the time is of a warm-up
 	Metrics    []run.Metric              // all that are declared, without their records
 	Counters   map[string]int64          // by title; without those that recorded nothing
 	Gauges     map[string]int64          // by title
@@ -141,15 +198,15 @@ type Counts struct {
 // f must not call Add or Intervals.
 func (m *Merger) OnInterval(f func(Counts)) { m.each = f }
 
-// countsOf returns what a row recorded, by title. It shares the row's histograms, and the
+// countsOf returns what a row recorded of the measured phase, by title. It shares the row's histograms, and the
 // Merger's list of metrics.
 func (m *Merger) countsOf(r *row) Counts {
 	c := Counts{From: r.from, To: r.to, Warmup: r.warmup, Metrics: m.declares,
 		Counters: map[string]int64{}, Gauges: map[string]int64{}, Histograms: map[string]*hdr.Histogram{}}
-	for n, v := range r.counters {
+	for n, v := range r.phases[0].counters {
 		c.Counters[m.metrics[n].Title] = v
 	}
-	for n, h := range r.histograms {
+	for n, h := range r.phases[0].histograms {
 		c.Histograms[m.metrics[n].Title] = h
 	}
 	for n, v := range r.gauges {
@@ -162,20 +219,30 @@ func (m *Merger) countsOf(r *row) Counts {
 // it. All its metrics must be declared.
 func (m *Merger) recordOf(r *row) run.Interval {
 	length := (r.to - r.from).Seconds()
-	i := run.Interval{Start: m.began.Add(r.from), From: r.from.Seconds(), Seconds: length, Warmup: r.warmup, Metrics: map[string]run.Record{}}
-	i.Errors = run.OutcomeOf(m.declares, func(t run.Metric) int64 { return r.counters[m.byTitle[t.Title].number] }).Main().Bad()
-	for n, v := range r.counters {
-		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, nil, length)
-	}
+	i := run.Interval{Start: m.began.Add(r.from), From: r.from.Seconds(), Seconds: length, Warmup: r.warmup}
+	all := r.all()
+	i.Errors = run.OutcomeOf(m.declares, func(t run.Metric) int64 { return all.counters[m.byTitle[t.Title].number] }).Main().Bad()
+	i.Metrics = m.records(&all, length)
 	for n, v := range r.gauges {
 		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, nil, length)
 	}
-	for n, h := range r.histograms {
-		lost := m.lostOf(m.metrics[n], func(t *metric) int64 { return r.counters[t.number] })
-		record := m.metrics[n].record(0, h, lost, length)
-		i.Metrics[m.metrics[n].Title] = record
+	if !r.phases[0].empty() && !r.phases[1].empty() {
+		i.Phases = &run.Phases{Measured: m.records(&r.phases[0], length), Warmup: m.records(&r.phases[1], length)}
 	}
 	return i
+}
+
+// records returns the records, by title, of what was recorded in some seconds.
+func (m *Merger) records(c *counts, seconds float64) map[string]run.Record {
+	all := make(map[string]run.Record, len(c.counters)+len(c.histograms))
+	for n, v := range c.counters {
+		all[m.metrics[n].Title] = m.metrics[n].record(v, nil, nil, seconds)
+	}
+	for n, h := range c.histograms {
+		lost := m.lostOf(m.metrics[n], func(t *metric) int64 { return c.counters[t.number] })
+		all[m.metrics[n].Title] = m.metrics[n].record(0, h, lost, seconds)
+	}
+	return all
 }
 
 // perMilli is the unit of the rates of counters: thousandths per second.
@@ -188,21 +255,22 @@ func (m *Merger) spread(r *row) {
 	if r.warmup || length < m.interval*9/10 {
 		return
 	}
+	all := r.all()
 	for _, t := range m.metrics {
 		if t.Type == run.Counter {
-			t.rates.Record(int64(float64(r.counters[t.number]) / length.Seconds() * perMilli))
+			t.rates.Record(int64(float64(all.counters[t.number]) / length.Seconds() * perMilli))
 		}
 	}
 }
 
-// spreadOf returns how a counter's rate, per second, spread over the whole intervals; nil
-// if t is no counter or there was no whole interval.
-func (t *metric) spreadOf() *run.Spread {
+// spreadOf returns how a counter's rate, per second, spread over the whole intervals, whose
+// highest is at least the average; nil if t is no counter or there was no whole interval.
+func (t *metric) spreadOf(average float64) *run.Spread {
 	if t.Type != run.Counter || t.rates.Count() == 0 {
 		return nil
 	}
 	stdev := t.rates.StdDev()
-	return &run.Spread{Stdev: stdev / perMilli, Max: float64(t.rates.Max()) / perMilli, Within: t.rates.Within(t.rates.Mean()-stdev, t.rates.Mean()+stdev)}
+	return &run.Spread{Stdev: stdev / perMilli, Max: max(float64(t.rates.Max())/perMilli, average), Within: t.rates.Within(t.rates.Mean()-stdev, t.rates.Mean()+stdev)}
 }
 
 // lostOf returns the number of what t, a histogram, lacks (run.Role.Missing), with the count of

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/run"
@@ -24,6 +25,61 @@ type source struct {
 
 // awaited reports whether more batches are expected.
 func (s *source) awaited() bool { return s.final == nil && !s.lost }
+
+// ended returns, by metric number, how much the executors had counted, or recorded, of both
+// phases when the measured time ended; all of it of those that have not sent that.
+func (m *Merger) ended() []int64 {
+	all := make([]int64, len(m.metrics))
+	for _, s := range m.executors {
+		if e := s.final.GetEnded(); e != nil {
+			for _, c := range e.Counters {
+				if int(c.Metric) < len(s.metrics) { // else Missing has it
+					all[s.metrics[c.Metric].number] += c.Add
+				}
+			}
+			for _, h := range e.Histograms {
+				if int(h.Metric) < len(s.metrics) {
+					all[s.metrics[h.Metric].number] += int64(h.Count)
+				}
+			}
+			continue
+		}
+		for n, t := range s.metrics {
+			all[t.number] += s.counters[n] + int64(s.counts[n])
+		}
+	}
+	return all
+}
+
+// sums returns, by metric number, how much the executors have counted, or recorded, of both
+// phases so far.
+func (m *Merger) sums() []int64 {
+	all := make([]int64, len(m.metrics))
+	for _, s := range m.executors {
+		for n, t := range s.metrics {
+			all[t.number] += s.counters[n] + int64(s.counts[n])
+		}
+	}
+	return all
+}
+
+// Measured returns how long the measured time lasted, without warm-ups and pauses: the divisor
+// of rates. It is the longest of all executors.
+func (m *Merger) Measured() time.Duration {
+	var longest int64
+	for _, s := range m.executors {
+		to := s.to
+		switch e := s.final.GetEnded(); {
+		case e != nil:
+			longest = max(longest, e.MeasuredNs)
+			continue
+		case s.final != nil && s.final.LoadNs > 0 && s.final.LoadNs <= s.to: // of an older gobench
+			to = s.final.LoadNs
+		}
+		longest = max(longest, to-s.warmup)
+	}
+	return time.Duration(longest)
+}
 
 // check returns an error if b has values that no executor with these metrics can have
 // counted. It decodes the batch's histograms into m.decoded, in the batch's order; after an

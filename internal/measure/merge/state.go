@@ -26,7 +26,7 @@ func (m *Merger) State() []byte {
 	}
 	for _, t := range m.metrics {
 		s.Declared = append(s.Declared, wire.MetricOf(t.Metric))
-		total := &Total{Sum: t.sum}
+		total := &Total{Sum: t.sum, Warm: t.warm}
 		if t.Type == run.Histogram {
 			total.Counts = t.hist.Append(nil)
 		}
@@ -92,7 +92,7 @@ func Restore(interval time.Duration, state []byte, sources [][]byte) (*Merger, e
 	m.declare(new(source), known)
 	for i, total := range whole.Totals {
 		t := m.metrics[i]
-		t.sum = total.Sum
+		t.sum, t.warm = total.Sum, total.Warm
 		if err := decode(t.hist, total.Counts); err != nil {
 			return nil, err
 		}

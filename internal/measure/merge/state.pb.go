@@ -264,6 +264,7 @@ type Total struct {
 	Sum           int64                  `protobuf:"varint,1,opt,name=sum,proto3" json:"sum,omitempty"`      // counter
 	Counts        []byte                 `protobuf:"bytes,2,opt,name=counts,proto3" json:"counts,omitempty"` // histogram
 	Rates         []byte                 `protobuf:"bytes,3,opt,name=rates,proto3" json:"rates,omitempty"`   // of a counter: its rates by interval
+	Warm          int64                  `protobuf:"varint,4,opt,name=warm,proto3" json:"warm,omitempty"`    // what a counter counted, or how often a histogram recorded, in the time of warm-ups
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -319,6 +320,13 @@ func (x *Total) GetRates() []byte {
 	return nil
 }
 
+func (x *Total) GetWarm() int64 {
+	if x != nil {
+		return x.Warm
+	}
+	return 0
+}
+
 var File_internal_measure_merge_state_proto protoreflect.FileDescriptor
 
 const file_internal_measure_merge_state_proto_rawDesc = "" +
@@ -350,11 +358,12 @@ const file_internal_measure_merge_state_proto_rawDesc = "" +
 	"\x06end_ns\x18\a \x01(\x03R\x05endNs\x12\x1f\n" +
 	"\vreturned_ns\x18\b \x01(\x03R\n" +
 	"returnedNs\x12\x16\n" +
-	"\x06format\x18\t \x01(\rR\x06format\"G\n" +
+	"\x06format\x18\t \x01(\rR\x06format\"[\n" +
 	"\x05Total\x12\x10\n" +
 	"\x03sum\x18\x01 \x01(\x03R\x03sum\x12\x16\n" +
 	"\x06counts\x18\x02 \x01(\fR\x06counts\x12\x14\n" +
-	"\x05rates\x18\x03 \x01(\fR\x05ratesB6Z4github.com/gobench-io/gobench/internal/measure/mergeb\x06proto3"
+	"\x05rates\x18\x03 \x01(\fR\x05rates\x12\x12\n" +
+	"\x04warm\x18\x04 \x01(\x03R\x04warmB6Z4github.com/gobench-io/gobench/internal/measure/mergeb\x06proto3"
 
 var (
 	file_internal_measure_merge_state_proto_rawDescOnce sync.Once

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/gobench-io/gobench/executor/metrics"
-	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -68,12 +67,6 @@ func (r *Registry) Declare(groups []metrics.Group, counts map[string]run.Counts)
 	if err := d.agrees(counts); err != nil {
 		return err
 	}
-	for _, s := range r.shards { // before the first Find can return them
-		s.mu.Lock()
-		s.counters = append(s.counters, make([]int64, d.slots[counter]-len(s.counters))...)
-		s.histograms = append(s.histograms, make([]*hdr.Histogram, d.slots[histogram]-len(s.histograms))...)
-		s.mu.Unlock()
-	}
 	r.declared.Store(d)
 	return nil
 }
@@ -88,12 +81,12 @@ func (r *Registry) Find(title string) (Meter, error) {
 	return Meter{r, d.metrics[i]}, nil
 }
 
-// Notify records value under title: a counter adds it, a histogram counts it, a gauge is
+// Notify records value under title in a phase: a counter adds it, a histogram counts it, a gauge is
 // set to it. It looks the title up each time; Find is faster for repeated use. It returns
 // an error if the title is not declared, or for a negative value of a counter or histogram,
 // which it does not count as refused. In a connected registry it returns the error of
 // notify.
-func (r *Registry) Notify(title string, value int64) error {
+func (r *Registry) Notify(p Phase, title string, value int64) error {
 	if r.to != nil {
 		return r.to.notify(title, value)
 	}
@@ -104,7 +97,7 @@ func (r *Registry) Notify(title string, value int64) error {
 	if value < 0 && m.m.kind != gauge {
 		return fmt.Errorf("metric %q: %d is negative, and only a gauge takes a negative value", title, value)
 	}
-	m.Record(value)
+	m.RecordIn(p, value)
 	return nil
 }
 

@@ -35,12 +35,29 @@ type metric struct {
 	isGauge bool
 }
 
+// Phase is the part of a run to which a recording belongs: the warm-up, which the totals leave
+// out, or the measured time.
+type Phase uint8
+
+// The phases. What has none belongs to the phase of the moment at which it is recorded.
+const (
+	NoPhase Phase = iota
+	Measured
+	Warmup
+	phases
+)
+
 // shard is one part of the counts.
 type shard struct {
-	mu         sync.Mutex
-	counters   []int64          // by slot, guarded by mu
-	histograms []*hdr.Histogram // by slot, nil until recorded; guarded by mu
-	_          [64]byte         // keeps two shards' mutexes on separate cache lines
+	mu  sync.Mutex
+	all [phases]part // by phase, guarded by mu
+	_   [64]byte     // keeps two shards' mutexes on separate cache lines
+}
+
+// part is what a shard counts of one phase.
+type part struct {
+	counters   []int64          // by slot; those beyond its length are 0
+	histograms []*hdr.Histogram // by slot; nil or missing until recorded
 }
 
 // lock locks and returns the calling goroutine's shard; it may wait for the mutex. The
@@ -60,13 +77,16 @@ func (r *Registry) lock() *shard {
 // Record records a value: a histogram counts it, a counter adds it, a gauge is set to it. A
 // histogram and a counter refuse a negative value and count it as refused, which the report
 // shows; those of a connected registry pass it on.
-func (m Meter) Record(v int64) {
+func (m Meter) Record(v int64) { m.RecordIn(NoPhase, v) }
+
+// RecordIn is Record of a value that belongs to a phase.
+func (m Meter) RecordIn(p Phase, v int64) {
 	if m.m.kind >= gauge {
 		m.m.set(v)
 		return
 	}
 	s := m.r.lock()
-	ok := s.record(m.m, v)
+	ok := s.all[p].record(m.m, v)
 	s.mu.Unlock()
 	if !ok {
 		m.r.refused.Add(1)
@@ -90,12 +110,16 @@ func (m Meter) Set(v int64) { m.Record(v) }
 // the same cut. The caller must Close it at once: until then it blocks the other goroutines
 // of its shard, and recording outside of it, declaring or cutting can deadlock.
 type Entry struct {
-	r *Registry
-	s *shard
+	r  *Registry
+	s  *shard
+	to *part
 }
 
-// Entry begins a group of recordings. The caller must Close it.
-func (r *Registry) Entry() Entry { return Entry{r, r.lock()} }
+// Entry begins a group of recordings of a phase. The caller must Close it.
+func (r *Registry) Entry(p Phase) Entry {
+	s := r.lock()
+	return Entry{r, s, &s.all[p]}
+}
 
 // Record is like Meter.Record, within the entry. m must be of the same registry.
 func (e Entry) Record(m Meter, v int64) {
@@ -103,7 +127,7 @@ func (e Entry) Record(m Meter, v int64) {
 		m.m.set(v)
 		return
 	}
-	if !e.s.record(m.m, v) {
+	if !e.to.record(m.m, v) {
 		e.r.refused.Add(1)
 	}
 }
@@ -121,19 +145,25 @@ func (e Entry) Add(m Meter, n int64) {
 func (e Entry) Close() { e.s.mu.Unlock() }
 
 // record counts v and reports whether it was accepted: not if it is negative. m is a
-// counter or a histogram. The caller must hold s.mu.
-func (s *shard) record(m *metric, v int64) bool {
+// counter or a histogram. The caller must hold the shard's mutex.
+func (p *part) record(m *metric, v int64) bool {
 	if v < 0 {
 		return false
 	}
 	if m.kind == counter {
-		s.counters[m.slot] += v
+		if m.slot >= len(p.counters) {
+			p.counters = append(p.counters, make([]int64, m.slot+1-len(p.counters))...)
+		}
+		p.counters[m.slot] += v
 		return true
 	}
-	h := s.histograms[m.slot]
+	if m.slot >= len(p.histograms) {
+		p.histograms = append(p.histograms, make([]*hdr.Histogram, m.slot+1-len(p.histograms))...)
+	}
+	h := p.histograms[m.slot]
 	if h == nil {
 		h = new(hdr.Histogram)
-		s.histograms[m.slot] = h
+		p.histograms[m.slot] = h
 	}
 	h.Record(v)
 	return true

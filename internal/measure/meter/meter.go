@@ -49,10 +49,10 @@ type Registry struct {
 	cut    Cut
 	known  int              // number of metrics that earlier cuts contain
 	spares []*hdr.Histogram // by slot: empty histograms for the next swap
-	deltas []*hdr.Histogram // by slot: this cut's sums
-	totals []*hdr.Histogram // by slot: all cuts' sums
-	sums   []int64          // by slot: all cuts' counters
-	adds   []int64          // by slot: this cut's counters
+	totals []*hdr.Histogram // by slot: all cuts' sums, of both phases
+	sums   []int64          // by slot: all cuts' counters, of both phases
+	own    delta
+	other  delta
 }
 
 // New returns an empty registry, with a number of shards that suits GOMAXPROCS at that

@@ -44,7 +44,7 @@ func TestCutsAddUpToWhatManyGoroutinesRecorded(t *testing.T) {
 		wg.Go(func() {
 			open.Add(1)
 			for i := range each {
-				e := r.Entry()
+				e := r.Entry(NoPhase)
 				e.Add(ok, 1)
 				e.Record(latency, int64(u*each+i))
 				e.Close()
@@ -58,11 +58,11 @@ func TestCutsAddUpToWhatManyGoroutinesRecorded(t *testing.T) {
 	var counted, failed int64
 	seen, want := new(hdr.Histogram), new(hdr.Histogram)
 	add := func(c *Cut) {
-		for _, v := range c.Counters {
+		for _, v := range c.Own.Counters {
 			counted += v.Value
 		}
 		var perCut int64
-		for _, h := range c.Histograms {
+		for _, h := range c.Own.Histograms {
 			seen.Merge(h.Histogram)
 			perCut += int64(h.Histogram.Count())
 		}
@@ -74,7 +74,7 @@ func TestCutsAddUpToWhatManyGoroutinesRecorded(t *testing.T) {
 			running = false
 		default:
 		}
-		add(r.Cut())
+		add(r.Cut(Measured))
 	}
 	for u := range users {
 		for i := range each {
@@ -115,7 +115,7 @@ func TestAnEntryFallsIntoOneCut(t *testing.T) {
 					return
 				default:
 				}
-				e := r.Entry()
+				e := r.Entry(NoPhase)
 				e.Add(ok, 1)
 				runtime.Gosched() // so that the cut runs in between
 				e.Record(latency, 1)
@@ -125,11 +125,11 @@ func TestAnEntryFallsIntoOneCut(t *testing.T) {
 	}
 	for range 300 {
 		var n, m int64
-		c := r.Cut()
-		for _, v := range c.Counters {
+		c := r.Cut(Measured)
+		for _, v := range c.Own.Counters {
 			n += v.Value
 		}
-		for _, h := range c.Histograms {
+		for _, h := range c.Own.Histograms {
 			m += int64(h.Histogram.Count())
 		}
 		if n != m {
@@ -188,23 +188,23 @@ func TestSetupRefusesNamingBothDeclarations(t *testing.T) {
 func TestSetupGrowsAGroupByGraphs(t *testing.T) {
 	r, ok, _, _ := ready(t)
 	ok.Add(3)
-	r.Cut()
+	r.Cut(Measured)
 	more := []metrics.Group{{Name: "HTTP (home)", Graphs: []metrics.Graph{{Title: "Bytes", Unit: "B", Metrics: []metrics.Metric{{Title: "home.bytes", Type: metrics.Counter}}}}}}
 	for range 2 {
 		if err := r.Setup(more); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Notify("home.bytes", 10); err != nil {
+	if err := r.Notify(NoPhase, "home.bytes", 10); err != nil {
 		t.Fatal(err)
 	}
 	ok.Add(1)
-	c := r.Cut()
+	c := r.Cut(Measured)
 	if len(c.Declared) != 1 || c.First != 4 || c.Declared[0].Title != "home.bytes" {
 		t.Errorf("declared since the last cut: %v from %d", c.Declared, c.First)
 	}
-	if len(c.Counters) != 2 || c.Counters[0] != (Value{0, 1}) || c.Counters[1] != (Value{4, 10}) {
-		t.Errorf("counters = %v", c.Counters)
+	if len(c.Own.Counters) != 2 || c.Own.Counters[0] != (Value{0, 1}) || c.Own.Counters[1] != (Value{4, 10}) {
+		t.Errorf("counters = %v", c.Own.Counters)
 	}
 }
 
@@ -223,11 +223,11 @@ func TestTooManyMetricsAreRefused(t *testing.T) {
 func TestNotify(t *testing.T) {
 	r, _, _, _ := ready(t)
 	for title, want := range map[string]string{"home.ok": "negative", "home.latency": "negative", "nothing": "not declared"} {
-		if err := r.Notify(title, -1); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), title) {
+		if err := r.Notify(NoPhase, title, -1); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), title) {
 			t.Errorf("Notify(%q, -1) = %v, want it to say %q", title, err, want)
 		}
 	}
-	if err := r.Notify("home.open", -1); err != nil {
+	if err := r.Notify(NoPhase, "home.open", -1); err != nil {
 		t.Error(err)
 	}
 }
@@ -236,24 +236,24 @@ func TestNegativeRecordingsAreCountedAsRefused(t *testing.T) {
 	r, ok, latency, _ := ready(t)
 	ok.Record(-1)
 	latency.Record(-1)
-	e := r.Entry()
+	e := r.Entry(NoPhase)
 	e.Record(latency, -5)
 	e.Close()
-	if c := r.Cut(); c.Refused != 3 || len(c.Counters)+len(c.Histograms) != 0 {
-		t.Errorf("refused %d, want 3; %v %v", c.Refused, c.Counters, c.Histograms)
+	if c := r.Cut(Measured); c.Refused != 3 || len(c.Own.Counters)+len(c.Own.Histograms) != 0 {
+		t.Errorf("refused %d, want 3; %v %v", c.Refused, c.Own.Counters, c.Own.Histograms)
 	}
 }
 
 func TestErrorTextsAreBounded(t *testing.T) {
 	r := New()
 	for i := range 1000 {
-		r.Failed("home", "timeout", fmt.Sprint("text ", i))
-		r.Failed("home", "reset", fmt.Sprint("text ", i))
-		r.Failed("far", "dns", "no such host")
+		r.Failed(NoPhase, "home", "timeout", fmt.Sprint("text ", i))
+		r.Failed(NoPhase, "home", "reset", fmt.Sprint("text ", i))
+		r.Failed(NoPhase, "far", "dns", "no such host")
 	}
-	r.Failed("far", "dns", strings.Repeat("é", 10_000))
+	r.Failed(NoPhase, "far", "dns", strings.Repeat("é", 10_000))
 	texts, total, other := map[string]int{}, int64(0), int64(0)
-	for _, f := range r.Cut().Failures {
+	for _, f := range r.Cut(Measured).Own.Failures {
 		texts[f.Source]++
 		total += f.Count
 		if f.Text == otherText {
@@ -266,8 +266,8 @@ func TestErrorTextsAreBounded(t *testing.T) {
 	if texts["home"] != maxTexts+2 || texts["far"] != 2 || total != 3001 || other != 2000-maxTexts {
 		t.Errorf("texts %v, total %d, other %d", texts, total, other)
 	}
-	r.Failed("far", "dns", "no such host")
-	if fs := r.Cut().Failures; len(fs) != 1 || fs[0].Count != 1 {
+	r.Failed(NoPhase, "far", "dns", "no such host")
+	if fs := r.Cut(Measured).Own.Failures; len(fs) != 1 || fs[0].Count != 1 {
 		t.Errorf("the next cut tells %v", fs)
 	}
 }
@@ -282,9 +282,9 @@ func TestMemoryDoesNotGrowWithRecordings(t *testing.T) {
 		for i := range n {
 			latency.Record(int64(i) * 1000)
 			ok.Add(1)
-			r.Failed("home", "timeout", "the same")
+			r.Failed(NoPhase, "home", "timeout", "the same")
 		}
-		r.Cut()
+		r.Cut(Measured)
 	}
 	heap := func() uint64 {
 		var m runtime.MemStats
@@ -310,7 +310,7 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 		"Record": func() { latency.Record(1000) },
 		"Add":    func() { ok.Add(1) },
 		"Set":    func() { open.Set(1) },
-		"Entry":  func() { e := r.Entry(); e.Record(latency, 1000); e.Add(ok, 1); e.Close() },
+		"Entry":  func() { e := r.Entry(NoPhase); e.Record(latency, 1000); e.Add(ok, 1); e.Close() },
 		"Setup":  func() { _ = r.Setup(declaredOnce) },
 		"Find":   func() { _, _ = r.Find("home.latency") },
 	} {
@@ -346,7 +346,7 @@ func BenchmarkRecordMany(b *testing.B) {
 func BenchmarkEntryOfFour(b *testing.B) {
 	r, ok, latency, _ := ready(b)
 	for b.Loop() {
-		e := r.Entry()
+		e := r.Entry(NoPhase)
 		e.Record(latency, 1000)
 		e.Add(ok, 1)
 		e.Add(ok, 1)
@@ -371,6 +371,6 @@ func BenchmarkCut(b *testing.B) {
 	for b.Loop() {
 		latency.Record(1000)
 		ok.Add(1)
-		r.Cut()
+		r.Cut(Measured)
 	}
 }

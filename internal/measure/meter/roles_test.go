@@ -33,7 +33,7 @@ func TestDeclareRoles(t *testing.T) {
 		if (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if n := len(r.Cut().Declared); (n == 0) != (tt.wrong != "") {
+		if n := len(r.Cut(Measured).Declared); (n == 0) != (tt.wrong != "") {
 			t.Errorf("%s: %d are declared", name, n)
 		}
 	}
@@ -47,7 +47,7 @@ func TestDeclareRoles(t *testing.T) {
 	if err := r.Declare(group(metrics.Counter, "N"), map[string]run.Counts{"a": ok.As(run.OpFailed)}); err == nil || !strings.Contains(err.Error(), "declared twice") {
 		t.Errorf("declared again with another role: %v", err)
 	}
-	if got := r.Cut().Declared[0].Counts; got != ok {
+	if got := r.Cut(Measured).Declared[0].Counts; got != ok {
 		t.Errorf("it counts %+v", got)
 	}
 }

@@ -28,7 +28,7 @@ func TestSamplesAreTheFirst(t *testing.T) {
 	if made != maxSamples {
 		t.Errorf("%d texts made, want %d", made, maxSamples)
 	}
-	cut := r.Cut().Samples
+	cut := r.Cut(Measured).Samples
 	if len(cut) != maxSamples || !strings.HasPrefix(cut[0].Text, "timeout 1  (user 7 of seller)\n") || len(cut[0].Text) > maxSample || cut[0].Began.IsZero() {
 		t.Errorf("%d samples, the first %.60q of %d bytes", len(cut), cut[0].Text, len(cut[0].Text))
 	}
@@ -36,7 +36,7 @@ func TestSamplesAreTheFirst(t *testing.T) {
 	for i := range 2 * maxSampleKinds {
 		sample(fmt.Sprint(i))
 	}
-	if n := len(r.Cut().Samples); n != maxSampleKinds-1 {
+	if n := len(r.Cut(Measured).Samples); n != maxSampleKinds-1 {
 		t.Errorf("%d samples of many kinds, want %d", n, maxSampleKinds-1)
 	}
 	if n := testing.AllocsPerRun(100, func() { sample("timeout") }); n != 0 {
@@ -74,7 +74,7 @@ func TestLog(t *testing.T) {
 	var lines []string
 	r.OnLog(func(line string) { lines = append(lines, line) })
 	for range 3 {
-		r.Failed("home", "timeout", "late")
+		r.Failed(NoPhase, "home", "timeout", "late")
 	}
 	r.Log(func() string { return "to http://me:pw@a.test\x1b[2J" })
 	if got := strings.Join(lines, "|"); got != `first failure of its kind: home timeout: late|to http://[redacted]@a.test\x1b[2J` {

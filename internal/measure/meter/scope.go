@@ -15,7 +15,9 @@ type Scope struct {
 	Class    int              // the user's class, by its place in the scenario
 	User     int64            // vui, the user's number in its class
 	OnEnd    func(why string) // ends the load of the user's class; may be nil
+	PhaseNow func() Phase     // of an operation that begins now; nil if SetPhase is called for it
 
+	phase    atomic.Uint32
 	inFlight atomic.Int32
 	refused  atomic.Int32
 	over     atomic.Bool
@@ -29,6 +31,23 @@ type Gate struct{ closed atomic.Bool }
 // Close makes every later Begin behind g fail.
 func (g *Gate) Close() { g.closed.Store(true) }
 
+// SetPhase sets the phase to which what the user records from now on belongs, and its
+// operations that begin from now on.
+func (s *Scope) SetPhase(p Phase) {
+	if s.Phase() != p { // usually it stays, and a load is cheaper
+		s.phase.Store(uint32(p))
+	}
+}
+
+// Phase returns the phase of SetPhase.
+func (s *Scope) Phase() Phase { return Phase(s.phase.Load()) }
+
+// Entry begins a group of recordings of the user's phase. The caller must Close it.
+func (s *Scope) Entry() Entry { return s.Registry.Entry(s.Phase()) }
+
+// Record is Meter.Record of a value of the user's phase. m must be of the scope's registry.
+func (s *Scope) Record(m Meter, v int64) { m.RecordIn(s.Phase(), v) }
+
 // Begin marks an operation as in flight; the caller must call End after it. If the class's
 // gate is closed it returns context.Canceled and counts a refused operation; End must not
 // be called then.
@@ -36,6 +55,9 @@ func (s *Scope) Begin() error {
 	if s.Gate != nil && s.Gate.closed.Load() {
 		s.refused.Add(1)
 		return context.Canceled
+	}
+	if s.PhaseNow != nil {
+		s.SetPhase(s.PhaseNow())
 	}
 	s.inFlight.Add(1)
 	return nil

@@ -96,7 +96,7 @@ func (hs *hosts) take(number int, b *wire.Batch) {
 func (h *host) window(b *wire.Batch) *window {
 	i, found := slices.BinarySearchFunc(h.windows, b.FromNs, func(w *window, from int64) int { return cmp.Compare(w.from, from) })
 	if !found {
-		h.windows = slices.Insert(h.windows, i, &window{from: b.FromNs, warmup: b.Warmup})
+		h.windows = slices.Insert(h.windows, i, &window{from: b.FromNs, warmup: b.InWarmup()})
 	}
 	h.windows[i].to = max(h.windows[i].to, b.ToNs)
 	return h.windows[i]

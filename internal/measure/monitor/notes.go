@@ -20,7 +20,7 @@ func basis(r *run.Result) (notes []string) {
 			notes = append(notes, s)
 		}
 	}
-	switch measured := r.Seconds - r.Warmup; {
+	switch measured := r.Measured; {
 	case r.Warmup > 0 && measured <= 0:
 		add("the whole run was warm-up: nothing is in the totals, and the verdict has no basis; let it last longer than its warm-up")
 	case measured < 3*r.Config.Interval:

@@ -43,7 +43,7 @@ func TestNotes(t *testing.T) {
 		{"a few fast failures", open, 3, 0, "", []run.Metric{many, times("vu.a.service", 20_000, 5), times("vu.a.failure", 9, 0.1)}, ""},
 		{"this machine", open, 3, 0, "GET http://[::1]:80/", nil, "the target is on this machine"},
 	} {
-		r := &run.Result{Seconds: tt.seconds, Warmup: tt.warmup, Metrics: tt.metrics, Config: run.Config{Interval: 1, Target: tt.target, Classes: []run.Class{tt.class}}}
+		r := &run.Result{Seconds: tt.seconds, Measured: tt.seconds - tt.warmup, Warmup: tt.warmup, Metrics: tt.metrics, Config: run.Config{Interval: 1, Target: tt.target, Classes: []run.Class{tt.class}}}
 		got := judged(new(health.Judge)).notes(r)
 		if len(got) > 1 || tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) == 0 || !strings.HasPrefix(got[0], tt.want)) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
@@ -60,7 +60,7 @@ func TestNotesOfTheJudge(t *testing.T) {
 	for i := range 10 {
 		judge.Add(&health.Window{From: time.Duration(i) * time.Second, Length: time.Second, Values: map[health.Metric]float64{health.Retransmits: 50, health.CPU: 500}})
 	}
-	got := judged(judge).notes(&run.Result{Seconds: 10, Config: run.Config{Interval: 1}})
+	got := judged(judge).notes(&run.Result{Seconds: 10, Measured: 10, Config: run.Config{Interval: 1}})
 	if len(got) != 2 || !strings.HasPrefix(got[0], "5.0 % of the TCP segments") && !strings.HasPrefix(got[0], "5 % of the TCP segments") || !strings.HasPrefix(got[1], "other processes, ") {
 		t.Errorf("%q", got)
 	}

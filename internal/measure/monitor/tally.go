@@ -167,7 +167,7 @@ func (t *Tally) Finish(r *run.Result) {
 	t.Summarize(r)
 	t.Intervals(true) // those that a dead executor left incomplete
 	if t.judged && t.Merger.End() > 0 {
-		r.Thresholds = t.judge.Finish(t.Merger.Measured())
+		r.Thresholds = t.judge.Finish(r.Metrics)
 	}
 	t.conclude(r)
 	t.own, t.finished = except(r.Notes, given), true
@@ -219,7 +219,7 @@ func (t *Tally) Summarize(r *run.Result) {
 	if began := m.Began(); !began.IsZero() {
 		r.Start = began
 	}
-	r.Seconds, r.Warmup = m.Load().Seconds(), m.Warmup().Seconds()
+	r.Seconds, r.Measured, r.Warmup = m.Load().Seconds(), m.Measured().Seconds(), m.Warmup().Seconds()
 	r.Metrics, r.Errors, r.Samples = m.Metrics(), m.Failures(), m.Samples()
 	if !r.Start.IsZero() { // else nothing was counted
 		r.Missing = m.Missing()

@@ -3,6 +3,7 @@ package threshold
 import (
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
@@ -16,10 +17,10 @@ const maxWindow = 3600
 // it.
 const patience = 3
 
-// Interval is what a run recorded in one interval of its series.
+// Interval is what a run recorded of the measured phase in one interval of its series.
 type Interval struct {
-	From, To   time.Duration // since the load began
-	Warmup     bool
+	From, To   time.Duration             // since the load began
+	Warmup     bool                      // the time is of a warm-up
 	Metrics    []run.Metric              // all that are declared, without their records
 	Counters   map[string]int64          // by title; without those that recorded nothing
 	Gauges     map[string]int64          // by title
@@ -54,8 +55,8 @@ type Crossed struct {
 // Add adds the next interval, in the order of time, and returns the thresholds that are
 // crossed by it; nil without any. It judges windows, and of thresholds over the whole run
 // only those with abort, most from the third measured interval on; Finish judges the
-// others. A crossed threshold stays crossed. A warm-up is not counted, but crosses
-// thresholds whose metric cannot have their statistic or unit. It retains i's metrics and
+// others. A crossed threshold stays crossed. The time of a warm-up is in no window and no
+// divisor, but it crosses thresholds whose metric cannot have their statistic or unit. It retains i's metrics and
 // histograms.
 func (e *Evaluator) Add(i Interval) (crossed []Crossed) {
 	grown := len(i.Metrics) > len(e.metrics)
@@ -114,15 +115,15 @@ func (e *Evaluator) Standings() []Standing {
 func (e *Evaluator) LoadOver() { e.over = true }
 
 // Finish judges what is judged at the end and returns the results, in the order of the
-// thresholds; nil if there are no thresholds. measured is the divisor of rates over the
-// whole run. A threshold is crossed, with a Reason, if its metric was never declared,
+// thresholds; nil if there are no thresholds. totals are the run's metrics, whose rates per
+// second are those of the whole run. A threshold is crossed, with a Reason, if its metric was never declared,
 // cannot be judged, or recorded nothing. One over windows is judged over the whole run if
 // no window was full. The caller must call it once, after the last Add.
-func (e *Evaluator) Finish(measured time.Duration) []run.Threshold {
+func (e *Evaluator) Finish(totals []run.Metric) []run.Threshold {
 	var results []run.Threshold
 	for _, j := range e.judges {
 		if !j.crossed {
-			j.finish(e, measured)
+			j.finish(e, totals)
 		}
 		results = append(results, j.result())
 	}
@@ -145,18 +146,21 @@ type judge struct {
 	reason  string
 }
 
-// add adds an interval and judges what can be judged after it. A warm-up is not counted,
-// and empties the window.
+// add adds an interval and judges what can be judged after it. The time of a warm-up empties
+// the window, and what it has of the measured phase counts for the whole run.
 func (j *judge) add(i Interval, e *Evaluator) {
 	if j.unbound != nil && !errors.Is(j.unbound, errAbsent) {
 		j.cross(i.To, "", j.unbound.Error())
 		return
 	}
+	t := j.tally(i)
 	if i.Warmup {
 		j.window = queue{} // a window must not have gaps
+		if t.length = 0; !j.judged {
+			j.whole.add(t)
+		}
 		return
 	}
-	t := j.tally(i)
 	if v, ok := i.Gauges[j.binding.metric.Title]; ok {
 		j.gauge = v
 	}
@@ -210,7 +214,7 @@ func (j *judge) slide(t tally, at time.Duration, loadOver bool) {
 }
 
 // finish judges at the run's end; see Evaluator.Finish. j must not be crossed.
-func (j *judge) finish(e *Evaluator, measured time.Duration) {
+func (j *judge) finish(e *Evaluator, totals []run.Metric) {
 	switch {
 	case errors.Is(j.unbound, errAbsent):
 		j.cross(e.end, "", j.absent(e.metrics))
@@ -224,8 +228,10 @@ func (j *judge) finish(e *Evaluator, measured time.Duration) {
 	case j.Over > 0:
 		j.reason = "the run had no window of " + window(j.Over) + " to judge, so all of it was judged"
 	}
-	j.whole.length = measured
 	v, ok := j.figure(j.whole)
+	if j.Stat == "rps" {
+		v, ok = j.perSecond(totals)
+	}
 	if !ok {
 		j.cross(e.end, "", "nothing was recorded")
 		return
@@ -233,6 +239,21 @@ func (j *judge) finish(e *Evaluator, measured time.Duration) {
 	if j.value = j.shown(v); !j.holds(v) {
 		j.cross(e.end, j.value, j.reason)
 	}
+}
+
+// perSecond returns the rate of j's metric over the whole run, which is the sum of those that it
+// counts; ok is false if it has none.
+func (j *judge) perSecond(totals []run.Metric) (v float64, ok bool) {
+	titles := j.binding.count
+	if j.binding.metric.Type == run.Histogram {
+		titles = []string{j.binding.metric.Title}
+	}
+	for _, m := range totals {
+		if slices.Contains(titles, m.Title) && m.RPS != nil {
+			v, ok = v+*m.RPS, true
+		}
+	}
+	return v, ok
 }
 
 // cross marks j as crossed and releases what it has recorded.

@@ -32,7 +32,8 @@ type second struct {
 	ms             []int64 // latencies
 	passed, failed int64
 	active         int64
-	warmup         bool
+	warmup         bool // what belongs to it is not in the interval
+	early          bool // in the warm-up's time, but of the measured phase
 	over           bool // the load had ended before it
 	bare           bool // nothing is declared yet
 }
@@ -52,6 +53,9 @@ func (s second) interval(from time.Duration) Interval {
 		if s.fail == 0 {
 			i.Histograms["step.log in.time"] = h
 		}
+	}
+	if s.warmup && !s.early {
+		i.Counters, i.Histograms = nil, nil
 	}
 	if s.bare {
 		i = Interval{From: from, To: from + time.Second}
@@ -157,6 +161,8 @@ func TestEvaluate(t *testing.T) {
 		{"not of the totals", "home.latency max < 200ms", repeat(3, warm(slow), good, good), never, "20ms", ""},
 		{"nor of windows", "home.latency max < 200ms over 1s", repeat(3, warm(slow), good, good), never, "20ms", ""},
 		{"nor of the patience", "home.latency max < 200ms abort", repeat(3, warm(slow), slow, good, good), 6, "500ms", ""},
+		{"what the measured phase has in it counts", "home.latency max < 200ms", repeat(1, good, second{warmup: true, early: true, ms: []int64{500}}, good), end, "500ms", ""},
+		{"and its time does not", "home.http_ok rps >= 100", repeat(1, good, second{warmup: true, early: true, ok: 300}, good), never, "100", ""},
 		{"a window has no hole", "home.http_ok count >= 200 over 2s", repeat(1, second{ok: 50}, warm(good), good, good), never, "200", ""},
 
 		// Missing metrics.
@@ -196,7 +202,7 @@ func TestEvaluate(t *testing.T) {
 					at = *c.At
 				}
 			}
-			got := e.Finish(time.Duration(measured) * time.Second)[0]
+			got := e.Finish(totals(tt.seconds, measured))[0]
 			want := tt.at
 			if want == end {
 				want = 0
@@ -308,4 +314,32 @@ func TestStandings(t *testing.T) {
 			t.Errorf("after %d s: %s, want %s", n+1, got, want[n])
 		}
 	}
+}
+
+// totals returns the metrics of a run with their rates per second, over so many seconds that were
+// not warm-up.
+func totals(seconds []second, measured int) []run.Metric {
+	sums := map[string]float64{}
+	var declared []run.Metric
+	for _, s := range seconds {
+		i := s.interval(0)
+		declared = i.Metrics
+		if s.warmup {
+			continue
+		}
+		for title, n := range i.Counters {
+			sums[title] += float64(n)
+		}
+		for title, h := range i.Histograms {
+			sums[title] += float64(h.Count())
+		}
+	}
+	var all []run.Metric
+	for _, m := range declared {
+		if rate := sums[m.Title] / float64(measured); m.Type != run.Gauge && measured > 0 {
+			m.RPS = &rate
+		}
+		all = append(all, m)
+	}
+	return all
 }

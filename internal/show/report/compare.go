@@ -108,11 +108,10 @@ func compared(r *run.Result) Compared {
 // there was no such time.
 func failing(r *run.Result) *float64 {
 	n := r.Outcome().Main().Bad()
-	seconds := r.Seconds - r.Warmup
-	if seconds <= 0 {
+	if r.Measured <= 0 {
 		return nil
 	}
-	rate := float64(n) / seconds
+	rate := float64(n) / r.Measured
 	return &rate
 }
 

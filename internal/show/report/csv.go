@@ -19,8 +19,8 @@ var columns = []string{"start_time", "from_seconds", "seconds", "warmup", "metri
 
 // CSV writes the names of the columns, rows of type "run" that describe the run, and a row
 // for each interval and metric that recorded something in it. A row of type "errors" has
-// the failures of an interval. Counts of intervals that are not warm-up add up to the
-// totals. It returns the first error of each or of w; part of the document may then be
+// the failures of an interval. An interval with recordings of both phases has rows of each.
+// Counts that are not of the warm-up add up to the totals. It returns the first error of each or of w; part of the document may then be
 // written.
 func CSV(w io.Writer, r *run.Result, each Intervals) error {
 	out := csv.NewWriter(w)
@@ -31,17 +31,35 @@ func CSV(w io.Writer, r *run.Result, each Intervals) error {
 		_ = out.Write(row)
 	}
 	err := each(func(i run.Interval) error {
-		begin := []string{i.Start.UTC().Format(time.RFC3339Nano), number(i.From), number(i.Seconds), strconv.FormatBool(i.Warmup)}
+		write := func(warmup bool, m run.Metric, x run.Record) {
+			row := []string{i.Start.UTC().Format(time.RFC3339Nano), number(i.From), number(i.Seconds), strconv.FormatBool(warmup)}
+			_ = out.Write(append(row, csvRow(m, x)...))
+		}
 		for _, m := range r.Metrics {
-			if x, ok := i.Metrics[m.Title]; ok {
-				_ = out.Write(append(begin[:len(begin):len(begin)], csvRow(m, x)...))
+			switch x, ok := i.Metrics[m.Title]; {
+			case !ok:
+			case i.Phases == nil || m.Type == run.Gauge:
+				write(i.Warmup, m, x)
+			default:
+				if x, ok := i.Phases.Warmup[m.Title]; ok {
+					write(true, m, x)
+				}
+				if x, ok := i.Phases.Measured[m.Title]; ok {
+					write(false, m, x)
+				}
 			}
 		}
-		if i.Errors > 0 {
-			m := run.Metric{Title: "errors", Type: "errors", Unit: "N"}
-			rate := float64(i.Errors) / i.Seconds
-			_ = out.Write(append(begin[:len(begin):len(begin)], csvRow(m, run.Record{Count: &i.Errors, RPS: &rate})...))
+		failed := func(warmup bool, n int64) {
+			if rate := float64(n) / i.Seconds; n > 0 {
+				write(warmup, run.Metric{Title: "errors", Type: "errors", Unit: "N"}, run.Record{Count: &n, RPS: &rate})
+			}
 		}
+		if i.Phases == nil {
+			failed(i.Warmup, i.Errors)
+			return out.Error()
+		}
+		failed(true, run.Interval{Metrics: i.Phases.Warmup}.Outcome(r.Metrics).Main().Bad())
+		failed(false, run.Interval{Metrics: i.Phases.Measured}.Outcome(r.Metrics).Main().Bad())
 		return out.Error()
 	})
 	if out.Flush(); err == nil {

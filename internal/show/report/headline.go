@@ -36,8 +36,7 @@ func (t *text) headline(r *run.Result) {
 func headlines(r *run.Result) (done, failed string) {
 	o := r.Outcome()
 	m, what := o.Main(), "requests"
-	measured := r.Seconds - r.Warmup
-	if r.Start.IsZero() || measured <= 0 {
+	if r.Start.IsZero() || r.Measured <= 0 {
 		return "", ""
 	}
 	if !o.Clients() {
@@ -46,22 +45,16 @@ func headlines(r *run.Result) (done, failed string) {
 	if m.All() == 1 {
 		what = strings.TrimSuffix(what, "s")
 	}
-	rate := float64(m.All()) / measured
-	done = fmt.Sprintf("%s %s in %s, %s/s", units.Count(m.All()), what, units.Seconds(measured), units.Rate(rate))
+	rate, known := begunRate(r, o)
+	if !known {
+		rate = float64(m.All()) / r.Measured
+	}
+	done = fmt.Sprintf("%s %s in %s, %s/s", units.Count(m.All()), what, units.Seconds(r.Measured), units.Rate(rate))
 	if o.Planned > 0 {
-		done += fmt.Sprintf("; %s of %s planned starts began", units.Count(o.Planned-o.Dropped-o.Unserved), units.Count(o.Planned))
+		done += wanted(r, o)
 	}
-	var lacks []string
-	for _, x := range []struct {
-		n    int64
-		text string
-	}{{o.Dropped, "dropped"}, {o.Unserved, "unserved"}} {
-		if x.n > 0 {
-			lacks = append(lacks, units.Count(x.n)+" "+x.text)
-		}
-	}
-	if len(lacks) > 0 {
-		done += ", " + strings.Join(lacks, ", ")
+	if of := int64(rate*r.Measured+0.5) - m.Begun; known && r.Warmup > 0 && of > max(1, m.Begun/20) {
+		done += fmt.Sprintf("; %s of these were planned in the warm-up and are not in the figures", units.Count(of))
 	}
 	if o.Void > 0 {
 		done += "; then the data ran out"
@@ -84,6 +77,51 @@ func headlines(r *run.Result) (done, failed string) {
 		failed += fmt.Sprintf("; %s iterations failed", units.Count(n))
 	}
 	return done, failed
+}
+
+// begunRate returns how many operations, or iterations without a client, began within the
+// measured time, of either phase, a second of it; known is false for results of an older gobench.
+func begunRate(r *run.Result, o run.Outcome) (rate float64, known bool) {
+	role := run.ClassBegun
+	if o.Clients() {
+		role = run.OpBegun
+	}
+	return rateOf(r, role)
+}
+
+// rateOf returns the sum of the rates of what has a role; known is false if nothing has it.
+func rateOf(r *run.Result, role run.Role) (rate float64, known bool) {
+	for _, m := range r.Metrics {
+		if m.Role == role && m.Whole() && m.RPS != nil {
+			rate, known = rate+*m.RPS, true
+		}
+	}
+	return rate, known
+}
+
+// wanted says what an open load asked for, after the rate that was reached, and which of its
+// planned starts did not begin.
+func wanted(r *run.Result, o run.Outcome) (s string) {
+	planned, _ := rateOf(r, run.ClassPlanned)
+	if o.Main().Begun == o.Iterations.Begun {
+		s = fmt.Sprintf(" of %s wanted", units.Rate(planned))
+	} else {
+		starts, _ := rateOf(r, run.ClassBegun)
+		s = fmt.Sprintf("; %s starts/s of %s wanted", units.Rate(starts), units.Rate(planned))
+	}
+	var lacks []string
+	for _, x := range []struct {
+		n    int64
+		text string
+	}{{o.Dropped, "dropped"}, {o.Unserved, "unserved"}} {
+		if x.n > 0 {
+			lacks = append(lacks, units.Count(x.n)+" "+x.text)
+		}
+	}
+	if len(lacks) > 0 {
+		s += fmt.Sprintf("; of %s planned starts %s", units.Count(o.Planned), strings.Join(lacks, ", "))
+	}
+	return s
 }
 
 // maxCauses is how many causes of failures the headline names.

@@ -24,7 +24,7 @@ func full() *run.Result {
 	at := time.Date(2026, 11, 21, 6, 45, 12, 123456789, time.UTC)
 	r := &run.Result{
 		Format: run.Format, Gobench: "0.1.0", ID: "20261121-064512-x7k2zz", Name: "checkout.go", State: run.Finished,
-		Created: at, Start: at, Seconds: 12.5, Warmup: 2, Complete: true,
+		Created: at, Start: at, Seconds: 12.5, Measured: 10.5, Warmup: 2, Complete: true,
 		Verdict: run.Suspect, Reasons: []run.Reason{
 			{Signal: "start_lag", Level: run.Amber, Text: "starts of class buyer were up to 1.2 ms late although a user was free", Advice: "lower the rate", Windows: 3, Worst: 4},
 			{Signal: "steal", Level: run.Amber, Text: "the hypervisor withheld 3.0 % of the CPU time (steal)", Advice: "use a machine of your own", Windows: 1}},

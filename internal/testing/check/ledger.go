@@ -90,7 +90,9 @@ func (a *account) read(file string, codec *compress.Codec) error {
 		case len(b.Declared) > 0 && int(b.First) != len(a.titles):
 			return fmt.Errorf("batch %d declares metrics from %d on, and %d are known", b.Seq, b.First, len(a.titles))
 		}
-		to = b.ToNs
+		if !b.More {
+			to = b.ToNs
+		}
 		a.titles = append(a.titles, b.Declared...)
 		a.batches = append(a.batches, b)
 		sent, err := limiter.Batch(b)
