@@ -248,8 +248,8 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 	began := time.Now()
 	go func() {
 		defer close(done)
-		run.Run(ctx, func() {
-			stopping := new(wire.Stopping)
+		run.Run(ctx, func(limit time.Duration) {
+			stopping := &wire.Stopping{LimitNs: int64(limit)}
 			stopping.Signal, _ = why.Load().(string)
 			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Stopping{Stopping: stopping}}) // a lost parent is handled below
 		})

@@ -171,7 +171,7 @@ func (r *Recorder) Error(source, class, text string) {
 // for operations in flight. While the run is stopping, Begin returns context.Canceled to a
 // user whose work is a single call of Fu; the client must then not start the operation, not
 // call End, and return that error.
-func (r *Recorder) Begin() error { return (*meter.Scope)(r).Begin() }
+func (r *Recorder) Begin() error { return (*meter.Scope)(r).Begin(0) }
 
 // End ends the operation of a Begin that returned nil.
 func (r *Recorder) End() { (*meter.Scope)(r).End() }

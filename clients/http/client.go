@@ -75,7 +75,7 @@ func (c *client) do(ctx context.Context, q *call) error {
 	if q.upload != nil {
 		defer q.done()
 	}
-	if err := c.recorder.Begin(); err != nil {
+	if err := (*meter.Scope)(c.recorder).Begin(c.settings.Timeout); err != nil {
 		return err
 	}
 	defer c.recorder.End()

@@ -112,9 +112,10 @@ func (e *executor) started() {
 	e.run.setPhase(phaseRunning)
 }
 
-func (e *executor) stopping() {
+func (e *executor) stopping(limit time.Duration) {
 	e.run.setPhase(phaseStopping)
-	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: true}}, true) // deliver has logged it
+	e.run.drains(limit)
+	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: max(1, int64(limit))}}, true) // deliver has logged it
 }
 
 // sent stores a batch, as its thinner returns it, to be delivered, and before the last one

@@ -27,7 +27,7 @@ func renew(lease time.Duration) *agentpb.Command {
 
 // stopping reports whether an executor has stopped its load.
 func stopping(all []*agentpb.Delivery) bool {
-	return slices.ContainsFunc(all, func(d *agentpb.Delivery) bool { return d.GetStopping() })
+	return slices.ContainsFunc(all, func(d *agentpb.Delivery) bool { return d.GetStopping() > 0 })
 }
 
 // renewed starts a load whose first lease is short and renews it. It returns nil if the load

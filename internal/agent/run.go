@@ -218,6 +218,13 @@ func (r *agentRun) arm(epoch uint64, arm *agentpb.Arm) error {
 	return err
 }
 
+// drains makes a load that is to stop wait at least so long for what is in flight.
+func (r *agentRun) drains(limit time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.graceful = max(r.graceful, limit)
+}
+
 // begin starts the load of all armed executors that have not begun, at b.AtUnixNs or at once
 // if that has passed, and returns before it: that an executor fails then is only logged and
 // delivered. It returns a *refusal, and starts nothing, if the time is more than armLimit

@@ -14,7 +14,7 @@ const idleAtWork = 30
 func (r *agentRun) watch() {
 	tick := time.NewTicker(r.agent.o.Times.Watch)
 	defer tick.Stop()
-	var cancelAt time.Time // of a load that was stopped because its lease expired
+	var stopped time.Time // when a load was, because its lease expired
 	for {
 		select {
 		case <-r.empty:
@@ -32,13 +32,13 @@ func (r *agentRun) watch() {
 		idle := deadline.IsZero() && now.Sub(contact) > limit
 		r.mu.Unlock()
 		switch {
-		case ended && !cancelAt.IsZero() && now.After(cancelAt):
-			cancelAt = time.Time{}
+		case ended && !stopped.IsZero() && now.After(stopped.Add(graceful)):
+			stopped = time.Time{}
 			r.cancel(CauseLease)
 		case ended:
 		case !deadline.IsZero() && now.After(deadline):
 			r.note(fmt.Sprintf("agent %s stopped its load, since its master did not renew the lease of %v", r.agent.o.ID, lease))
-			cancelAt = now.Add(graceful)
+			stopped = now
 			r.stop(CauseLease)
 		case idle:
 			r.note(fmt.Sprintf("agent %s cancelled the run, since its master sent nothing about it for %v", r.agent.o.ID, limit))

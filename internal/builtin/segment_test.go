@@ -81,7 +81,7 @@ func TestExecutorsShareRequests(t *testing.T) {
 		if err := r.Prepare(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		all.Go(func() { r.Run(t.Context(), func() {}) })
+		all.Go(func() { r.Run(t.Context(), func(time.Duration) {}) })
 	}
 	all.Wait()
 	mu.Lock()

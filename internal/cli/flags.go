@@ -28,6 +28,7 @@ type loadFlags struct {
 	json      bool
 	exit      run.Exit
 	seedGiven bool
+	patient   bool // without --graceful-stop
 	inside    insideFlags
 	allowed   allowFlag
 
@@ -46,7 +47,7 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	timeVar(fs, &f.warmup, "warmup", "", 0, "leave this time at the beginning out of the totals; the series has it")
 	timeVar(fs, &f.interval, "interval", "", time.Second, "length of an interval of the series: 100ms to 60s")
-	timeVar(fs, &f.graceful, "graceful-stop", "", 30*time.Second, "longest wait at the end for what is in flight; of gobench http at least as long as --timeout, unless it is given")
+	timeVar(fs, &f.graceful, "graceful-stop", "", 30*time.Second, "longest wait at the end for what is in flight; unless it is given, also as long as requests in flight may take")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the run's random sources (default a new one, which the report shows)")
 	fs.StringArrayVar(&f.expressions, "threshold", nil, "a condition to meet, as 'http.latency p99 < 200ms' or 'http.http_fail rate < 1% over 10s abort'; else exit status 4; may be repeated")
 	f.addFollow(cmd)
@@ -66,7 +67,7 @@ func (f *loadFlags) addFollow(cmd *cobra.Command) {
 }
 
 // check returns a usage error that names the first wrong flag. Otherwise it sets
-// thresholds, allowed.list, inside.profiles and seedGiven, and without --seed a random
+// thresholds, allowed.list, inside.profiles, patient and seedGiven, and without --seed a random
 // seed. Call it once, after cmd was parsed: it appends to thresholds.
 func (f *loadFlags) check(cmd *cobra.Command) error {
 	switch {
@@ -79,6 +80,7 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 	case f.duration < 0:
 		return usageError("", "--duration is %v: want a time above 0, as 30s or 2m", f.duration)
 	}
+	f.patient = !cmd.Flags().Changed("graceful-stop")
 	if err := f.checkOutput(); err != nil {
 		return err
 	}

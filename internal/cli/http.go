@@ -144,9 +144,6 @@ func (f *httpFlags) check(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	if !cmd.Flags().Changed("graceful-stop") { // each request in flight may come to its own end
-		f.load.graceful = max(f.load.graceful, f.options.Client.Timeout+time.Second)
-	}
 	return nil
 }
 

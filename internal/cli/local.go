@@ -80,7 +80,7 @@ func (l *localRun) run(ctx context.Context) error {
 func (l *localRun) complete() {
 	o, f := &l.options, &l.load
 	o.History, o.Config.Command = l.history(), commandLine()
-	o.Duration, o.Warmup, o.Interval, o.Graceful, o.Seed, o.Thresholds = f.duration, f.warmup, f.interval, f.graceful, f.seed, f.thresholds
+	o.Duration, o.Warmup, o.Interval, o.Graceful, o.Patient, o.Seed, o.Thresholds = f.duration, f.warmup, f.interval, f.graceful, f.patient, f.seed, f.thresholds
 	o.Once, o.OnceIterations, o.Profiles = f.inside.once, f.inside.iterations, f.inside.wireProfiles()
 	if f.inside.verbose {
 		o.Log = l.log

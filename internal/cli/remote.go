@@ -51,7 +51,10 @@ func scenarioAt(path string, set map[string]string, load *loadFlags, o run.Optio
 // load, the seed only if --seed is set, and this process's command line without secrets. A
 // --graceful-stop of 0 becomes 1 ms, as 0 would be the master's default.
 func submission(name string, source run.Source, load *loadFlags, o run.Options) types.Submission {
-	o.Duration, o.Warmup, o.Interval, o.GracefulStop = load.duration.Seconds(), load.warmup.Seconds(), load.interval.Seconds(), max(load.graceful, time.Millisecond).Seconds() // 0 would be the default
+	o.Duration, o.Warmup, o.Interval = load.duration.Seconds(), load.warmup.Seconds(), load.interval.Seconds()
+	if !load.patient {
+		o.GracefulStop = max(load.graceful, time.Millisecond).Seconds()
+	}
 	o.Thresholds, o.Guards.Targets = load.expressions, load.allowed.entries
 	if load.seedGiven {
 		o.Seed = load.seed

@@ -54,6 +54,7 @@ type Options struct {
 	Hold             bool          // Duration also keeps the run open when all users are done
 	Interval         time.Duration // of the series
 	Graceful         time.Duration // longest wait for what is in flight at the end
+	Patient          bool          // Graceful is the least: operations in flight may last as long as their own limits
 	Seed             uint64
 	Thresholds       []threshold.Threshold // in addition to the scenario's own
 	Profiles         []*wire.Profile       // that the executor writes
@@ -194,10 +195,11 @@ func (r *load) spec(p Program) process.Spec {
 		r.Log.Info("the load begins")
 		r.state(run.Running)
 	}
-	s.Stopping = func() {
+	s.Stopping = func(limit time.Duration) {
 		r.tally.LoadOver()
 		r.Log.Info("the load is over, what is in flight drains")
 		r.state(run.Stopping)
+		r.emit(event.OfDrain(limit))
 	}
 	return s
 }

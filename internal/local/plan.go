@@ -28,7 +28,7 @@ func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 		return nil, err
 	}
 	start := &wire.Start{Run: r.result.ID, Seed: r.Seed, IntervalNs: int64(r.Interval), DurationNs: int64(r.Duration),
-		GracefulNs: int64(r.Graceful), Hold: r.Hold, WarmupNs: int64(r.Warmup), Verbose: r.verbose, Profiles: r.Profiles}
+		GracefulNs: int64(r.Graceful), Patient: r.Patient, Hold: r.Hold, WarmupNs: int64(r.Warmup), Verbose: r.verbose, Profiles: r.Profiles}
 	var users int64
 	for _, c := range h.Classes {
 		users += c.Nu

@@ -54,9 +54,9 @@ type active struct {
 type part struct {
 	place    *place
 	number   int
-	epoch    uint64 // that it was started under; 0 means the first
-	drains   bool   // its load is over
-	final    bool   // its last batch was received
+	epoch    uint64        // that it was started under; 0 means the first
+	drains   time.Duration // above 0 if its load is over: how long it drains at most
+	final    bool          // its last batch was received
 	ended    *agentpb.Ended
 	refused  error     // why its batches are refused
 	reported bool      // its loss was reported; used by the goroutine of perform only
@@ -155,7 +155,7 @@ func newResult(o *run.Order) *run.Result {
 	return r
 }
 
-// gracefulOf returns how long a run waits for iterations in flight; 30 s by default.
+// gracefulOf returns how long a run waits for iterations in flight; at least 30 s by default.
 func gracefulOf(o *run.Options) time.Duration {
 	if o.GracefulStop == 0 {
 		return 30 * time.Second
@@ -317,7 +317,9 @@ func (a *active) refuse(e int, err error) { a.change(func() { a.executors[e].ref
 
 func (a *active) ended(e int, how *agentpb.Ended) { a.change(func() { a.executors[e].ended = how }) }
 
-func (a *active) stopping(e int) { a.change(func() { a.executors[e].drains = true }) }
+func (a *active) stopping(e int, limit time.Duration) {
+	a.change(func() { a.executors[e].drains = limit })
+}
 
 // over records that an agent's last delivery was received, unless t has an older epoch than
 // the agent's newest executors.

@@ -256,7 +256,7 @@ func (a *active) share(hello *wire.Hello) (map[*place][]*wire.Start, error) {
 		a.result.Config.Seed = rand.Uint64() >> 11 // exact in JSON
 	}
 	base := &wire.Start{Run: a.id, Seed: a.result.Config.Seed, IntervalNs: int64(intervalOf(o)), DurationNs: int64(seconds(o.Duration)), Hold: o.Builtin == nil,
-		WarmupNs: int64(seconds(o.Warmup)), GracefulNs: int64(gracefulOf(o))}
+		WarmupNs: int64(seconds(o.Warmup)), GracefulNs: int64(gracefulOf(o)), Patient: o.GracefulStop == 0}
 	var places []split.Place
 	for _, h := range a.hosts {
 		places = append(places, split.Place{Agent: h.ID, Weight: a.weight(h), Processes: len(h.hellos)})

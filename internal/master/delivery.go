@@ -80,7 +80,7 @@ func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
 		}
 	case *agentpb.Delivery_Stopping:
 		if r.active != nil {
-			r.active.stopping(int(d.Executor))
+			r.active.stopping(int(d.Executor), time.Duration(what.Stopping))
 		}
 		if r.active == nil || r.active.drains() { // now: the batches of the drain come next
 			r.tally.LoadOver()

@@ -33,7 +33,7 @@ func TestEndInEveryState(t *testing.T) {
 			a.change(func(*fakeAgent) {
 				a.answers = func(c *agentpb.Command) *agentpb.Answer {
 					if kind(c) == "begin" {
-						a.bus.agents.Go(func() { a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: true}}) })
+						a.bus.agents.Go(func() { a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: 1}}) })
 					}
 					return nil
 				}

@@ -332,7 +332,7 @@ func (a *fakeAgent) finish() {
 			continue
 		}
 		e.over = true
-		a.deliver(&agentpb.Delivery{Executor: uint32(e.number), What: &agentpb.Delivery_Stopping{Stopping: true}})
+		a.deliver(&agentpb.Delivery{Executor: uint32(e.number), What: &agentpb.Delivery_Stopping{Stopping: 1}})
 		b := e.next(0, 0, 0)
 		b.Final = e.final()
 		a.deliverBatch(e, b)

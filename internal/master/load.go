@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
@@ -56,6 +57,7 @@ func (a *active) load(ctx context.Context) error {
 			if err := a.to(ctx, run.Stopping, "", byMaster); err != nil {
 				return err
 			}
+			a.m.events.emit(a.id, event.OfDrain(a.patience()))
 			if err := a.m.intake.with(ctx, func() { a.record.tally.LoadOver() }); err != nil {
 				return err
 			}
@@ -117,9 +119,19 @@ func (a *active) beginAt(ctx context.Context, h *place, at time.Time) error {
 	return nil
 }
 
+// patience returns how long the drain lasts at most: the longest of all executors.
+func (a *active) patience() (limit time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.executors {
+		limit = max(limit, e.drains)
+	}
+	return limit
+}
+
 // drains reports whether the load is over on all executors that are not lost.
 func (a *active) drains() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !slices.ContainsFunc(a.executors, func(e *part) bool { return !e.drains && !e.done() && !e.place.lost })
+	return !slices.ContainsFunc(a.executors, func(e *part) bool { return e.drains == 0 && !e.done() && !e.place.lost })
 }

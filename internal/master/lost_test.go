@@ -112,7 +112,7 @@ func TestDrainIsNoOutage(t *testing.T) {
 		a := r.of("one")
 		e := a.parts[0]
 		a.batch(10, 0, time.Millisecond)
-		a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: true}})
+		a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: 1}})
 		b := e.next(0, 0, 0)
 		b.Counters[1].Add, b.Counters[2].Add = 5, 5
 		e.fail += 5

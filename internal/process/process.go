@@ -48,8 +48,9 @@ type Spec struct {
 	// Run waits for Arm and then for Begin.
 	Plan func(*wire.Hello) (*wire.Start, error)
 	// Started is called when the load begins, and Stopping when it is over and the
-	// iterations in flight drain. Both may be nil.
-	Started, Stopping func()
+	// iterations in flight drain, for at most limit. Both may be nil.
+	Started  func()
+	Stopping func(limit time.Duration)
 	// Seen, if set, receives the exchanges, checks and steps that the executor reports in detail.
 	Seen func(*wire.Seen)
 	// Batch receives each batch, in order. If it returns an error, the executor is killed

@@ -177,7 +177,7 @@ func (s *supervisor) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
 }
 
 // load receives batches until the last one, and sends stop, cancel and requests. graceful is
-// the graceful time of the start. It returns nil after the last batch, and otherwise a
+// the graceful time of the start; when the executor stops, it may ask for more. It returns nil after the last batch, and otherwise a
 // *DeadError, or the error of Spec.Batch or ctx.
 func (s *supervisor) load(graceful time.Duration) error {
 	stop, cancel := s.stop, s.cancel
@@ -197,6 +197,12 @@ func (s *supervisor) load(graceful time.Duration) error {
 			last, err := s.take(m)
 			if err != nil || last {
 				return err
+			}
+			if more := time.Duration(m.GetStopping().GetLimitNs()); more > graceful {
+				graceful = more
+				if overdue != nil && cancel != nil {
+					deadline, overdue = time.Now().Add(graceful+s.spec.Times.Stop), time.After(graceful+s.spec.Times.Stop)
+				}
 			}
 		case f := <-s.requests:
 			f(s)
@@ -229,7 +235,7 @@ func (s *supervisor) take(m *wire.FromExecutor) (last bool, err error) {
 	case m.GetStopping() != nil:
 		s.signal = m.GetStopping().Signal
 		if s.spec.Stopping != nil {
-			s.spec.Stopping()
+			s.spec.Stopping(time.Duration(m.GetStopping().LimitNs))
 		}
 	case m.GetSeen() != nil:
 		s.seen(m.GetSeen())

@@ -898,6 +898,7 @@ type Start struct {
 	ElapsedNs     int64                  `protobuf:"varint,16,opt,name=elapsed_ns,json=elapsedNs,proto3" json:"elapsed_ns,omitempty"` // age of the run when this executor begins: starts that were due before are not made
 	Weights       []int64                `protobuf:"varint,17,rep,packed,name=weights,proto3" json:"weights,omitempty"`               // of the places; empty if they are equal
 	Part          uint32                 `protobuf:"varint,18,opt,name=part,proto3" json:"part,omitempty"`                            // this executor has every parts-th of the place's numbers, from number part on
+	Patient       bool                   `protobuf:"varint,20,opt,name=patient,proto3" json:"patient,omitempty"`                      // the graceful time is the least: each operation in flight may last as long as its own limit
 	Parts         uint32                 `protobuf:"varint,19,opt,name=parts,proto3" json:"parts,omitempty"`                          // number of executors that share the place of a lost one; 0 means 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1057,6 +1058,13 @@ func (x *Start) GetPart() uint32 {
 		return x.Part
 	}
 	return 0
+}
+
+func (x *Start) GetPatient() bool {
+	if x != nil {
+		return x.Patient
+	}
+	return false
 }
 
 func (x *Start) GetParts() uint32 {
@@ -1542,7 +1550,8 @@ func (x *Seen) GetLog() bool {
 // Stopping reports that the load is over and the executor drains.
 type Stopping struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Signal        string                 `protobuf:"bytes,1,opt,name=signal,proto3" json:"signal,omitempty"` // that the executor received and that ended the load, as SIGTERM; empty for another reason
+	Signal        string                 `protobuf:"bytes,1,opt,name=signal,proto3" json:"signal,omitempty"`                   // that the executor received and that ended the load, as SIGTERM; empty for another reason
+	LimitNs       int64                  `protobuf:"varint,2,opt,name=limit_ns,json=limitNs,proto3" json:"limit_ns,omitempty"` // how long the drain lasts at most
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1582,6 +1591,13 @@ func (x *Stopping) GetSignal() string {
 		return x.Signal
 	}
 	return ""
+}
+
+func (x *Stopping) GetLimitNs() int64 {
+	if x != nil {
+		return x.LimitNs
+	}
+	return 0
 }
 
 // Batch is what an executor counted in one interval. Batches are numbered from 1
@@ -2550,7 +2566,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x05Stage\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\x01R\x02to\x12\x17\n" +
 	"\aover_ns\x18\x02 \x01(\x03R\x06overNs\x12\x16\n" +
-	"\x06warmup\x18\x03 \x01(\bR\x06warmup\"\x9c\x04\n" +
+	"\x06warmup\x18\x03 \x01(\bR\x06warmup\"\xb6\x04\n" +
 	"\x05Start\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1a\n" +
 	"\bexecutor\x18\x02 \x01(\rR\bexecutor\x12\x12\n" +
@@ -2574,7 +2590,8 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\n" +
 	"elapsed_ns\x18\x10 \x01(\x03R\telapsedNs\x12\x18\n" +
 	"\aweights\x18\x11 \x03(\x03R\aweights\x12\x12\n" +
-	"\x04part\x18\x12 \x01(\rR\x04part\x12\x14\n" +
+	"\x04part\x18\x12 \x01(\rR\x04part\x12\x18\n" +
+	"\apatient\x18\x14 \x01(\bR\apatient\x12\x14\n" +
 	"\x05parts\x18\x13 \x01(\rR\x05parts\"b\n" +
 	"\aProfile\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
@@ -2604,9 +2621,10 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x06Cancel\",\n" +
 	"\x04Seen\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x10\n" +
-	"\x03log\x18\x02 \x01(\bR\x03log\"\"\n" +
+	"\x03log\x18\x02 \x01(\bR\x03log\"=\n" +
 	"\bStopping\x12\x16\n" +
-	"\x06signal\x18\x01 \x01(\tR\x06signal\"\xf9\x04\n" +
+	"\x06signal\x18\x01 \x01(\tR\x06signal\x12\x19\n" +
+	"\blimit_ns\x18\x02 \x01(\x03R\alimitNs\"\xf9\x04\n" +
 	"\x05Batch\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x17\n" +
 	"\afrom_ns\x18\x02 \x01(\x03R\x06fromNs\x12\x13\n" +

@@ -42,7 +42,7 @@ func reportedLate(t *testing.T, late time.Duration, a alarm, vus scenario.Vus, i
 	go func() {
 		defer close(done)
 		time.Sleep(late)
-		r.Run(context.WithoutCancel(t.Context()), func() { r.note("stopping") })
+		r.Run(context.WithoutCancel(t.Context()), func(time.Duration) { r.note("stopping") })
 	}()
 	var batches []*wire.Batch
 	if err := r.Report(began, done, func(b *wire.Batch) error { batches = append(batches, b); return nil }); err != nil {

@@ -31,6 +31,7 @@ type class struct {
 	note     func(string)
 
 	setup    context.Context // as returned by Setup
+	owner    *meter.Scope    // of what Setup opens
 	parent   context.Context // of every user's context: setup, until the users must end
 	end      func()          // ends parent
 	gate     *meter.Gate     // nil if the class has no iterations to wait for
@@ -108,9 +109,8 @@ func (c *class) prepare(ctx context.Context) error {
 		c.gate = new(meter.Gate)
 	}
 	// All users share what Setup opens; the iterations that use it are waited for.
-	var scope *meter.Scope
-	c.setup, scope = meter.With(ctx, c.registry, nil, c.setupSource())
-	c.phaseNow(scope)
+	c.setup, c.owner = meter.With(ctx, c.registry, nil, c.setupSource())
+	c.phaseNow(c.owner)
 	var err error
 	switch {
 	case c.vu.Setup != nil:
@@ -346,6 +346,17 @@ func (c *class) inFlight() (n int) {
 		n += s.InFlight()
 	}
 	return n
+}
+
+// limit returns the longest time limit of the operations in flight, also those of clients of
+// Setup; 0 if none has one.
+func (c *class) limit() (longest time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.scopes {
+		longest = max(longest, s.Limit())
+	}
+	return max(longest, c.owner.Limit())
 }
 
 // going returns how many of the users started so far have not finished. stillStarting is the

@@ -141,14 +141,14 @@ func (r *Runner) Stop() {
 
 // Run runs the load and returns when it is over, drained and cleaned up. If ctx, the one of
 // Prepare, ends, the run is cancelled and nothing drains. stopping is called once, when the
-// load ends and the drain begins; Run waits for it.
+// load ends and the drain begins, with how long that lasts at most; Run waits for it.
 //
 // The order of the end (docs/api.md, "What happens when"): no new iterations start. Iterations
-// and operations in flight may take up to the start's graceful time. Then the users' contexts
+// and operations in flight may take as long as patience returns. Then the users' contexts
 // end. Users have 5 s to return (3 s after a cancel; less if those left only keep starting
 // operations), and those that do not are counted as interrupted and left running. The Stop
 // functions run last, with 5 s (1 s after a cancel).
-func (r *Runner) Run(ctx context.Context, stopping func()) {
+func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 	zero := clock() - time.Duration(r.start.ElapsedNs)
 	r.mu.Lock()
 	r.zero = zero
@@ -176,7 +176,6 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 	r.Log(func() string {
 		return fmt.Sprintf("the load is over after %v; draining", (clock() - zero).Round(time.Millisecond))
 	})
-	stopping()
 	r.Stop()
 	for _, c := range r.classes {
 		c.stopping.Store(true)
@@ -184,7 +183,9 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 			c.gate.Close()
 		}
 	}
-	r.drain(ctx)
+	limit := r.patience()
+	stopping(limit)
+	r.drain(ctx, limit)
 	r.end(forever)
 	r.mu.Lock()
 	r.drained = time.Now()
@@ -276,11 +277,28 @@ func (r *Runner) paused(now time.Duration) (sum time.Duration) {
 	return sum
 }
 
+// spare is how much longer than the limit of an operation the drain waits for its end.
+const spare = time.Second
+
+// patience returns how long the drain may last: the start's graceful time, and if that is only
+// the least, as long as any operation that is in flight now.
+func (r *Runner) patience() time.Duration {
+	limit := time.Duration(r.start.GracefulNs)
+	if !r.start.Patient {
+		return limit
+	}
+	for _, c := range r.classes {
+		if l := c.limit(); l > 0 {
+			limit = max(limit, l+spare)
+		}
+	}
+	return limit
+}
+
 // drain waits until nothing is in flight: every iteration is over, and so is every operation
-// that a client has begun. It returns earlier when ctx ends, or, with a note, after the
-// start's graceful time.
-func (r *Runner) drain(ctx context.Context) {
-	limit := time.NewTimer(time.Duration(r.start.GracefulNs))
+// that a client has begun. It returns earlier when ctx ends, or, with a note, after a limit.
+func (r *Runner) drain(ctx context.Context, patience time.Duration) {
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	poll := time.NewTicker(drainPoll)
 	defer poll.Stop()
@@ -298,7 +316,7 @@ func (r *Runner) drain(ctx context.Context) {
 		select {
 		case <-poll.C:
 		case <-limit.C:
-			r.note(fmt.Sprintf("not all operations in flight came to an end in the %v of --graceful-stop; the rest were cut", time.Duration(r.start.GracefulNs)))
+			r.note(fmt.Sprintf("not all that was in flight came to an end within %v (--graceful-stop); the rest was cut", patience))
 			return
 		case <-ctx.Done():
 			return

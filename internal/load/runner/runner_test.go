@@ -26,6 +26,9 @@ type outcome struct {
 	interrupted []*wire.Interrupted
 	took        time.Duration
 	stopping    time.Duration // when the drain began
+	limit       time.Duration // of the drain
+	ended       *wire.Ended
+	titles      []string // of the metrics, by number
 }
 
 // play runs vus as one executor does, in a synctest bubble.
@@ -65,7 +68,7 @@ func playBy(t *testing.T, ctx context.Context, a alarm, vus scenario.Vus, start 
 	}
 	o := outcome{counts: map[string]int64{}, failures: map[string]int64{}, max: map[string]int64{}, p99: map[string]int64{}}
 	began := time.Now()
-	r.Run(ctx, func() { o.stopping = time.Since(began) })
+	r.Run(ctx, func(limit time.Duration) { o.stopping, o.limit = time.Since(began), limit })
 	o.took = time.Since(began)
 	cut := registry.Cut(meter.Measured)
 	o.samples = cut.Samples
@@ -73,6 +76,7 @@ func playBy(t *testing.T, ctx context.Context, a alarm, vus scenario.Vus, start 
 		o.failures[f.Class+" "+f.Text] += f.Count
 	}
 	for _, total := range registry.Totals() {
+		o.titles = append(o.titles, total.Title)
 		n := total.Value
 		if total.Type == metrics.Histogram {
 			n = int64(total.Histogram.Count())
@@ -81,7 +85,7 @@ func playBy(t *testing.T, ctx context.Context, a alarm, vus scenario.Vus, start 
 		}
 		o.counts[strings.TrimPrefix(total.Title, prefix)] = n
 	}
-	o.notes, o.interrupted = r.notes, r.interrupted
+	o.notes, o.interrupted, o.ended = r.notes, r.interrupted, r.ended
 	return o
 }
 

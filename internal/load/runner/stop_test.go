@@ -47,6 +47,105 @@ func TestGracefulTimeCutsWhatIsStillInFlight(t *testing.T) {
 	})
 }
 
+// Without --graceful-stop an operation in flight may take as long as its own limit.
+func TestDrainLastsAsLongAsItsOperations(t *testing.T) {
+	for _, tt := range []struct {
+		name                 string
+		patient              bool
+		limit, takes, drains time.Duration
+		cut                  int64
+	}{
+		{"its own limit", true, time.Minute, 50 * time.Second, time.Minute + spare, 0},
+		{"beyond its limit", true, 40 * time.Second, 50 * time.Second, 40*time.Second + spare, 1},
+		{"no limit", true, 0, 50 * time.Second, 30 * time.Second, 1},
+		{"a short limit", true, time.Second, 20 * time.Second, 30 * time.Second, 0},
+		{"given", false, time.Minute, 50 * time.Second, 30 * time.Second, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				vus := scenario.Vus{{Name: "f", Nu: 1, Load: scenario.Loop(time.Second), Start: func(context.Context, int) (scenario.User, error) {
+					return scenario.Iterate(func(ctx context.Context) error {
+						s := meter.ScopeOf(ctx)
+						if err := s.Begin(tt.limit); err != nil {
+							return err
+						}
+						defer s.End()
+						select {
+						case <-time.After(tt.takes):
+							return nil
+						case <-ctx.Done():
+							return ctx.Err()
+						}
+					}), nil
+				}}}
+				o := play(t, t.Context(), vus, &wire.Start{GracefulNs: int64(30 * time.Second), Patient: tt.patient}, nil)
+				o.want(t, map[string]int64{"f.cut": tt.cut, "f.iterations": 1 - tt.cut})
+				if o.limit != tt.drains {
+					t.Errorf("the drain lasts at most %v, want %v", o.limit, tt.drains)
+				}
+			})
+		})
+	}
+}
+
+// The measured time lasts until the load ends, without warm-ups and pauses; that of a number of
+// iterations until the last of them has ended. What comes later is not in its counts.
+func TestMeasuredTime(t *testing.T) {
+	const second = time.Second
+	stages := []scenario.Rate{{To: 10, Over: 2 * second, Warmup: true}, {To: 10, Over: 6 * second}}
+	for _, tt := range []struct {
+		name     string
+		load     scenario.Load
+		start    *wire.Start
+		during   func(*Runner, *meter.Registry)
+		takes    time.Duration
+		measured time.Duration
+		done     int64 // that ended in it
+		all      int64
+	}{
+		{"a length", scenario.Loop(5 * second), &wire.Start{}, nil, 2 * second, 5 * second, 2, 3},
+		{"a duration", scenario.Loop(time.Hour), &wire.Start{DurationNs: int64(5 * second)}, nil, 2 * second, 5 * second, 2, 3},
+		{"a warm-up", scenario.Loop(time.Hour), &wire.Start{DurationNs: int64(5 * second), WarmupNs: int64(2 * second)}, nil, 2 * second, 3 * second, 2, 3},
+		{"stages", scenario.Arrival{Stages: stages}, &wire.Start{}, nil, 10 * time.Millisecond, 6 * second, 80, 80},
+		{"a number", scenario.Times(3), &wire.Start{}, nil, 2 * second, 6 * second, 3, 3},
+		{"a shared number", scenario.Shared(3), &wire.Start{DurationNs: int64(100 * second)}, nil, 2 * second, 6 * second, 3, 3},
+		{"a number cut off", scenario.Times(3), &wire.Start{DurationNs: int64(3 * second)}, nil, 2 * second, 3 * second, 1, 2},
+		{"stopped", scenario.Loop(time.Hour), &wire.Start{}, func(r *Runner, _ *meter.Registry) { time.Sleep(5 * second); r.Stop() }, 2 * second, 5 * second, 2, 3},
+		{"paused", scenario.Loop(19 * second), &wire.Start{}, func(r *Runner, _ *meter.Registry) {
+			time.Sleep(3 * second)
+			r.Pause()
+			r.Pause()
+			time.Sleep(7 * second)
+			r.Resume()
+			r.Resume()
+		}, 2 * second, 12 * second, 6, 7},
+		{"paused in the warm-up", scenario.Loop(19 * second), &wire.Start{WarmupNs: int64(5 * second)}, func(r *Runner, _ *meter.Registry) {
+			time.Sleep(3 * second)
+			r.Pause()
+			time.Sleep(7 * second)
+			r.Resume()
+		}, 2 * second, 9 * second, 6, 7},
+		{"paused at the end", scenario.Loop(10 * second), &wire.Start{}, func(r *Runner, _ *meter.Registry) { time.Sleep(3 * second); r.Pause() }, 2 * second, 3 * second, 2, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				vus := scenario.Vus{{Name: "f", Nu: 1, Load: tt.load, Fu: func(context.Context, int) { time.Sleep(tt.takes) }}}
+				o := play(t, t.Context(), vus, tt.start, tt.during)
+				o.want(t, map[string]int64{"f.iterations": tt.all})
+				done := int64(0)
+				for _, c := range o.ended.Counters {
+					if o.titles[c.Metric] == "vu.f.iterations" {
+						done = c.Add
+					}
+				}
+				if off := time.Duration(o.ended.MeasuredNs) - tt.measured; off < 0 || off > 20*time.Millisecond || done != tt.done {
+					t.Errorf("measured %v, in which %d iterations ended; want %v, %d", time.Duration(o.ended.MeasuredNs), done, tt.measured, tt.done)
+				}
+			})
+		})
+	}
+}
+
 // A Fu that starts one operation after another ends at the run's end, and its operations in
 // flight are waited for.
 func TestOperationsInFlightAreDrained(t *testing.T) {
@@ -54,7 +153,7 @@ func TestOperationsInFlightAreDrained(t *testing.T) {
 		var done, cut atomic.Int64
 		vus := scenario.Vus{{Name: "f", Nu: 5, Fu: func(ctx context.Context, _ int) {
 			s := meter.ScopeOf(ctx)
-			for s.Begin() == nil {
+			for s.Begin(0) == nil {
 				go func() { // like S2: go client.Get
 					defer s.End()
 					select {
@@ -86,7 +185,7 @@ func TestUsersThatIgnoreTheirContextAreInterrupted(t *testing.T) {
 		{"stillStarting", func(ctx context.Context, _ int) {
 			s := meter.ScopeOf(ctx)
 			for {
-				if s.Begin() == nil {
+				if s.Begin(0) == nil {
 					s.End()
 				}
 				select {

@@ -175,7 +175,7 @@ func TestBatchesOfWhoComesLater(t *testing.T) {
 		done, began := make(chan struct{}), time.Now()
 		go func() {
 			defer close(done)
-			r.Run(t.Context(), func() {})
+			r.Run(t.Context(), func(time.Duration) {})
 		}()
 		var borders []time.Duration
 		var warm []bool

@@ -9,6 +9,7 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // Kind is the kind of an event.
@@ -24,6 +25,7 @@ const (
 	Interval Kind = "interval"  // Interval, Verdict, Thresholds
 	Crossed  Kind = "threshold" // Threshold, Text
 	Control  Kind = "control"   // Control, Text
+	Drain    Kind = "drain"     // Within, Text: the load is over, what is in flight may take so long
 	Ending   Kind = "ending"    // Cancel, By, Text: the user ends the run
 	Ended    Kind = "end"       // State, Cause, Verdict, Thresholds, Result, Exit, Error
 )
@@ -42,6 +44,7 @@ type Event struct {
 	Thresholds []threshold.Standing `json:"thresholds,omitempty"`
 	Threshold  *run.Threshold       `json:"threshold,omitempty"` // the threshold that was crossed
 	Control    *Change              `json:"control,omitempty"`
+	Within     float64              `json:"within_seconds,omitempty"`
 	Cancel     bool                 `json:"cancel,omitempty"` // true: cancel at once; false: stop and drain
 	By         string               `json:"by,omitempty"`     // who ends it: "Ctrl-C"
 	Cause      string               `json:"cause,omitempty"`
@@ -52,6 +55,11 @@ type Event struct {
 	Detail string        `json:"-"` // of Step without Text: progress of the step
 	Plan   *Plan         `json:"-"` // of Step: the run's plan, once it is known
 	Totals func() Totals `json:"-"` // of Interval; valid only until the receiver returns
+}
+
+// OfDrain returns the event of a load that is over, whose drain lasts limit at most.
+func OfDrain(limit time.Duration) Event {
+	return Event{Kind: Drain, Within: limit.Seconds(), Text: "waiting for what is in flight, at most " + units.Seconds(limit.Seconds())}
 }
 
 // Numbered is an event of one of many runs. Its number counts the events of all of them,

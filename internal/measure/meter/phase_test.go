@@ -76,7 +76,7 @@ func TestPhaseOfOperations(t *testing.T) {
 	now := Warmup
 	scope.PhaseNow = func() Phase { return now }
 	for _, now = range []Phase{Warmup, Measured, NoPhase} {
-		if err := scope.Begin(); err != nil || scope.Phase() != now {
+		if err := scope.Begin(0); err != nil || scope.Phase() != now {
 			t.Errorf("an operation that begins in phase %d has phase %d (%v)", now, scope.Phase(), err)
 		}
 		scope.End()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync/atomic"
+	"time"
 )
 
 // Scope is what a user's context carries: the registry for its recordings, and the number
@@ -18,6 +19,7 @@ type Scope struct {
 	PhaseNow func() Phase     // of an operation that begins now; nil if SetPhase is called for it
 
 	phase    atomic.Uint32
+	limit    atomic.Int64 // longest of the user's operations so far, ns
 	inFlight atomic.Int32
 	refused  atomic.Int32
 	over     atomic.Bool
@@ -48,10 +50,10 @@ func (s *Scope) Entry() Entry { return s.Registry.Entry(s.Phase()) }
 // Record is Meter.Record of a value of the user's phase. m must be of the scope's registry.
 func (s *Scope) Record(m Meter, v int64) { m.RecordIn(s.Phase(), v) }
 
-// Begin marks an operation as in flight; the caller must call End after it. If the class's
-// gate is closed it returns context.Canceled and counts a refused operation; End must not
-// be called then.
-func (s *Scope) Begin() error {
+// Begin marks an operation as in flight, which lasts no longer than limit (0: it has none); the
+// caller must call End after it. If the class's gate is closed it returns context.Canceled and
+// counts a refused operation; End must not be called then.
+func (s *Scope) Begin(limit time.Duration) error {
 	if s.Gate != nil && s.Gate.closed.Load() {
 		s.refused.Add(1)
 		return context.Canceled
@@ -59,8 +61,20 @@ func (s *Scope) Begin() error {
 	if s.PhaseNow != nil {
 		s.SetPhase(s.PhaseNow())
 	}
+	if int64(limit) > s.limit.Load() { // two operations of a user that begin at once may store the smaller
+		s.limit.Store(int64(limit))
+	}
 	s.inFlight.Add(1)
 	return nil
+}
+
+// Limit returns the time limit of the user's operations in flight: the longest that one of them,
+// or of earlier ones, had; 0 without one in flight, or without a limit.
+func (s *Scope) Limit() time.Duration {
+	if s.InFlight() == 0 {
+		return 0
+	}
+	return time.Duration(s.limit.Load())
 }
 
 // End marks an operation as ended.

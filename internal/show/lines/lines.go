@@ -53,13 +53,13 @@ var always = []event.Kind{event.Control, event.Ending, event.Warning, event.Log}
 // shows nothing.
 func (t *Text) Show(e event.Event) {
 	t.mu.Lock()
-	if t.slow != nil && (e.Kind == event.Step || e.Kind == event.State) {
+	if t.slow != nil && (e.Kind == event.Step || e.Kind == event.State || e.Kind == event.Ended) {
 		t.slow.Stop()
 	}
 	t.mu.Unlock()
 	switch {
 	case t.quiet && !slices.Contains(always, e.Kind):
-	case e.Kind == event.Step && e.State != run.Compiling:
+	case e.Kind == event.Step && e.State != run.Compiling, e.Kind == event.Drain:
 		t.mu.Lock()
 		t.slow = time.AfterFunc(slowStep, func() { t.put(e.Text) })
 		t.mu.Unlock()

@@ -35,6 +35,9 @@ func (s *screen) progress() {
 			if took >= time.Second && !s.since.IsZero() {
 				l.add(dim, "  "+clock(took))
 			}
+			if left := s.until.Sub(s.now); s.state == run.Stopping && left > 0 {
+				l.add(dim, ", at most "+clock(left)+" left")
+			}
 			if s.detail != "" {
 				l.add(dim, "  "+units.Safe(s.detail))
 			}

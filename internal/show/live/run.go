@@ -28,6 +28,7 @@ type Run struct {
 	pausedAt   time.Time
 	held       time.Duration // total length of the pauses that have ended
 	ending     *event.Event
+	until      time.Time           // the latest end of the drain
 	set        map[string]*setting // by class
 	last       run.Interval
 	totals     event.Totals
@@ -61,6 +62,8 @@ func (r *Run) apply(e event.Event) {
 		r.change(e)
 	case event.Ending:
 		r.ending = &e
+	case event.Drain:
+		r.until = e.Time.Add(time.Duration(e.Within * float64(time.Second)))
 	case event.Interval:
 		r.last, r.thresholds = *e.Interval, e.Thresholds
 		if e.Totals != nil && e.Time.Sub(r.totaled) >= beat/2 { // computing totals is expensive

@@ -1648,13 +1648,13 @@ func (x *Delivery) GetEnded() *Ended {
 	return nil
 }
 
-func (x *Delivery) GetStopping() bool {
+func (x *Delivery) GetStopping() int64 {
 	if x != nil {
 		if x, ok := x.What.(*Delivery_Stopping); ok {
 			return x.Stopping
 		}
 	}
-	return false
+	return 0
 }
 
 func (x *Delivery) GetSeen() *wire.Seen {
@@ -1709,7 +1709,7 @@ type Delivery_Ended struct {
 }
 
 type Delivery_Stopping struct {
-	Stopping bool `protobuf:"varint,13,opt,name=stopping,proto3,oneof"` // the executor's load is over and it drains
+	Stopping int64 `protobuf:"varint,13,opt,name=stopping,proto3,oneof"` // the executor's load is over and it drains, at most so long, ns
 }
 
 type Delivery_Seen struct {
@@ -2462,7 +2462,7 @@ const file_internal_wire_agentpb_agent_proto_rawDesc = "" +
 	"\x05exact\x18\x12 \x01(\v2\x19.gobench.cluster.v1.ExactH\x00R\x05exact\x12+\n" +
 	"\x03log\x18\v \x01(\v2\x17.gobench.cluster.v1.LogH\x00R\x03log\x121\n" +
 	"\x05ended\x18\f \x01(\v2\x19.gobench.cluster.v1.EndedH\x00R\x05ended\x12\x1c\n" +
-	"\bstopping\x18\r \x01(\bH\x00R\bstopping\x12+\n" +
+	"\bstopping\x18\r \x01(\x03H\x00R\bstopping\x12+\n" +
 	"\x04seen\x18\x0e \x01(\v2\x15.gobench.wire.v1.SeenH\x00R\x04seen\x12\x14\n" +
 	"\x04note\x18\x0f \x01(\tH\x00R\x04note\x12\x14\n" +
 	"\x04over\x18\x10 \x01(\bH\x00R\x04overB\x06\n" +
