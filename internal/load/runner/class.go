@@ -74,32 +74,6 @@ func clock() time.Duration { return time.Since(epoch) }
 // now returns the time since the class's clock began.
 func (c *class) now() time.Duration { return clock() - time.Duration(c.zero.Load()) }
 
-// phase returns the phase of what begins, or was to begin, at a time of the class's clock; no
-// phase if the run has no warm-up.
-func (c *class) phase(at time.Duration) meter.Phase {
-	if len(c.warmups) == 0 {
-		return meter.NoPhase
-	}
-	if warm, _ := c.warmups.at(at); warm {
-		return meter.Warmup
-	}
-	return meter.Measured
-}
-
-// phaseNow sets the phase of a scope whose operations belong to no iteration, so that each has
-// the phase in which it begins; none before the load begins.
-func (c *class) phaseNow(s *meter.Scope) {
-	if len(c.warmups) == 0 {
-		return
-	}
-	s.PhaseNow = func() meter.Phase {
-		if c.zero.Load() == 0 {
-			return meter.NoPhase
-		}
-		return c.phase(c.now())
-	}
-}
-
 // prepare runs the class's Setup and creates the context of its users. The users of an Arrival
 // are also created here, unless a Rate spreads their starts, so that they are free when its
 // schedule begins: prepare waits until they are free or have ended, or ctx ends. The error is

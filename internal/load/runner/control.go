@@ -71,21 +71,6 @@ func (r *Runner) Resume() {
 	r.pause(false)
 }
 
-// pause notes that a pause begins now, unless one has begun, or that it ends.
-func (r *Runner) pause(begins bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now, last := clock()-r.zero, len(r.pauses)-1
-	paused := last >= 0 && r.pauses[last].to == forever
-	switch {
-	case r.zero == 0 || begins == paused:
-	case begins:
-		r.pauses = append(r.pauses, window{now, forever})
-	default:
-		r.pauses[last].to = now
-	}
-}
-
 // each changes the control of every class by f, one class after the other.
 func (r *Runner) each(f func(*control)) {
 	for _, c := range r.classes {

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/measure/meter"
 	"github.com/gobench-io/gobench/internal/run/segment"
@@ -171,7 +170,7 @@ func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 		close(ended)
 	}()
 	if length, over := r.load(ctx, ended); over {
-		r.end(length)
+		r.endMeasured(length)
 	}
 	r.Log(func() string {
 		return fmt.Sprintf("the load is over after %v; draining", (clock() - zero).Round(time.Millisecond))
@@ -186,7 +185,7 @@ func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 	limit := r.patience()
 	stopping(limit)
 	r.drain(ctx, limit)
-	r.end(forever)
+	r.endMeasured(forever)
 	r.mu.Lock()
 	r.drained = time.Now()
 	r.mu.Unlock()
@@ -232,49 +231,6 @@ func (r *Runner) load(ctx context.Context, ended <-chan struct{}) (length time.D
 	case <-ctx.Done():
 	}
 	return forever, true
-}
-
-// numbered reports whether users are busy with the last of a number of iterations: the load of
-// such a class ends when that has ended, not when it has begun.
-func (r *Runner) numbered() bool {
-	for _, c := range r.classes {
-		switch c.vu.Load.(type) {
-		case nil, scenario.Times, scenario.Shared:
-			if going, _ := c.going(); going > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// end ends the measured time, at the first call: it lasts until now, and not longer than length.
-func (r *Runner) end(length time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended != nil {
-		return
-	}
-	now := min(clock()-r.zero, length)
-	r.ended = &wire.Ended{MeasuredNs: int64(r.warmups.outside(now) - r.paused(now))}
-	for i, c := range r.registry.Counts() {
-		switch c.Type {
-		case metrics.Counter:
-			r.ended.Counters = append(r.ended.Counters, &wire.Counter{Metric: uint32(i), Add: c.N})
-		case metrics.Histogram:
-			r.ended.Histograms = append(r.ended.Histograms, &wire.Counted{Metric: uint32(i), Count: uint64(c.N)})
-		case metrics.Gauge: // a gauge does not add up
-		}
-	}
-}
-
-// paused returns for how long, up to now, the load was paused outside of warm-ups. The caller
-// must hold r.mu.
-func (r *Runner) paused(now time.Duration) (sum time.Duration) {
-	for _, p := range r.pauses {
-		sum += r.warmups.outside(min(p.to, now)) - r.warmups.outside(min(p.from, now))
-	}
-	return sum
 }
 
 // spare is how much longer than the limit of an operation the drain waits for its end.

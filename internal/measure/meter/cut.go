@@ -175,14 +175,14 @@ func (r *Registry) drain(s *shard, p *part, to *delta) {
 	}
 }
 
-// Count is what a counter has counted, or the number of a histogram's recordings; 0 for a gauge.
-type Count struct {
+// Sum is what a counter has counted, or the number of a histogram's recordings; 0 for a gauge.
+type Sum struct {
 	Type metrics.Type
 	N    int64
 }
 
-// Counts returns the count of every metric so far, in index order.
-func (r *Registry) Counts() []Count {
+// Sums returns the sum of every metric so far, of both phases, in index order.
+func (r *Registry) Sums() []Sum {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := r.declared.Load()
@@ -205,7 +205,7 @@ func (r *Registry) Counts() []Count {
 		}
 		s.mu.Unlock()
 	}
-	all := make([]Count, len(d.metrics))
+	all := make([]Sum, len(d.metrics))
 	for i, m := range d.metrics {
 		all[i].Type = d.decls[i].Type
 		switch m.kind {

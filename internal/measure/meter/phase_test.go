@@ -45,7 +45,7 @@ func TestPhases(t *testing.T) {
 		n, other, times, otherTimes, bad int64
 	}{{Warmup, 31, 300, 10, 100, 2}, {Measured, 301, 30, 100, 10, 2}} {
 		record()
-		if all := r.Counts(); all[0].N != int64(331*(cut+1)) || all[1].N != int64(110*(cut+1)) {
+		if all := r.Sums(); all[0].N != int64(331*(cut+1)) || all[1].N != int64(110*(cut+1)) {
 			t.Errorf("before cut %d the registry has counted %+v", cut, all)
 		}
 		c := r.Cut(tt.own)
@@ -58,7 +58,7 @@ func TestPhases(t *testing.T) {
 		if len(c.Own.Failures) != 1 || c.Own.Failures[0].Count != tt.bad || len(c.Other.Failures) != 1 || c.Other.Failures[0].Count != 1 {
 			t.Errorf("cut %d: failures %+v and %+v", cut, c.Own.Failures, c.Other.Failures)
 		}
-		if all := r.Counts(); all[0].N != int64(331*(cut+1)) || all[1].N != int64(110*(cut+1)) {
+		if all := r.Sums(); all[0].N != int64(331*(cut+1)) || all[1].N != int64(110*(cut+1)) {
 			t.Errorf("after cut %d the registry has counted %+v", cut, all)
 		}
 	}
