@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +18,12 @@ import (
 
 // This test binary is also what runs in the boxes it makes: what roleEnv says.
 const roleEnv = "CONFINE_TEST_ROLE"
+
+func init() {
+	if os.Getenv(roleEnv) == "first thread ends" {
+		runtime.LockOSThread() // in init, it is the first one
+	}
+}
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
@@ -30,6 +37,13 @@ func TestMain(m *testing.M) {
 	case "sleep":
 		fmt.Println("here")
 		time.Sleep(time.Hour) // the runtime ends a program without cgo that blocks for good
+	case "first thread ends":
+		go func() {
+			time.Sleep(100 * time.Millisecond) // the first thread has ended by now, most often
+			fmt.Println("here")
+			time.Sleep(time.Hour)
+		}()
+		_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
 	case "eat memory":
 		fmt.Println("here")
 		var all [][]byte
@@ -110,10 +124,17 @@ func until(t *testing.T, what string, f func() bool) {
 	}
 }
 
+// alive reports whether a process has a thread that has not ended.
 func alive(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := strings.Cut(string(b), ") ")
-	return err == nil && !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, task := range tasks {
+		b, err := os.ReadFile(task)
+		_, rest, _ := strings.Cut(string(b), ") ")
+		if err == nil && !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X") {
+			return true
+		}
+	}
+	return false
 }
 
 func root(t *testing.T) {

@@ -62,6 +62,30 @@ func TestClosedAgain(t *testing.T) {
 	}
 }
 
+// A process whose first thread has ended looks like a zombie while its others run.
+func TestFirstThreadEnds(t *testing.T) {
+	root(t)
+	t.Parallel()
+	for name, less := range map[string]func(*sandbox.Box){
+		"group": func(b *sandbox.Box) { b.UID = 0 },
+		"user":  func(b *sandbox.Box) { b.Cgroups = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, cmd, _ := box(t, sandbox.Options{}, "first thread ends")
+			whole := *b
+			t.Cleanup(func() { _ = whole.Kill() })
+			less(b)
+			if err := b.Kill(); err != nil {
+				t.Error(err)
+			}
+			if alive(cmd.Process.Pid) {
+				t.Error("it got away")
+			}
+		})
+	}
+}
+
 // F48, I9: nothing gets away, by whatever means this process has, and no file, no group
 // and no folder is left.
 func TestNothingGetsAway(t *testing.T) {

@@ -76,14 +76,22 @@ func helper(executable *os.File, o order) (*exec.Cmd, error) {
 		ExtraFiles: []*os.File{executable, file}}, nil
 }
 
+func init() {
+	if isHelper() {
+		runtime.LockOSThread() // the first one: settings are of the thread, which becomes the executor
+	}
+}
+
+// isHelper reports whether this process is a helper.
+func isHelper() bool { return len(os.Args) == 1 && os.Args[0] == helperName }
+
 // Main must be called first by main. In the helper it does not return: the process becomes
 // the executor or exits, with 126 and a message on standard error if it failed. Otherwise
 // it does nothing.
 func Main() {
-	if len(os.Args) != 1 || os.Args[0] != helperName {
+	if !isHelper() {
 		return
 	}
-	runtime.LockOSThread() // some settings are of the thread, which becomes the executor
 	err := help()
 	fmt.Fprintln(os.Stderr, "gobench: put the executor into its box:", err)
 	os.Exit(126)

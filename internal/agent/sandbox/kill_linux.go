@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,27 +99,11 @@ func (b *Box) marked() (pids []int) {
 }
 
 // processesOf returns the ids of processes with a user among their user ids (real, effective,
-// saved, of the file system), without zombies and those that can't be read.
+// saved, of the file system), without those that have ended or can't be read.
 func processesOf(uid int) (pids []int) {
 	text := strconv.Itoa(uid)
 	eachProcess(func(pid int) {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		if err != nil {
-			return
-		}
-		own, dead := false, false
-		for line := range strings.Lines(string(b)) {
-			if rest, ok := strings.CutPrefix(line, "State:"); ok {
-				dead = strings.HasPrefix(strings.TrimSpace(rest), "Z") || strings.HasPrefix(strings.TrimSpace(rest), "X")
-			}
-			if rest, ok := strings.CutPrefix(line, "Uid:"); ok {
-				for _, id := range strings.Fields(rest) {
-					own = own || id == text
-				}
-				break
-			}
-		}
-		if own && !dead {
+		if users, alive := status(pid); alive && slices.Contains(users, text) {
 			pids = append(pids, pid)
 		}
 	})
@@ -140,14 +125,35 @@ func eachProcess(f func(pid int)) {
 	}
 }
 
-// alive reports whether a process exists and is not a zombie; false if that is unknown.
+// alive reports whether a process exists and has not ended; false if that is unknown.
 func alive(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, alive := status(pid)
+	return alive
+}
+
+// status returns a process's user ids (real, effective, saved, of the file system) and whether
+// it has not ended; false if that is unknown. Its state is that of its first thread, which may
+// be a zombie while others run: it may end before them, and does so for a moment when another
+// one executes a program.
+func status(pid int) (users []string, alive bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return false
+		return nil, false
 	}
-	_, rest, _ := strings.Cut(string(b), ") ")
-	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		switch name {
+		case "State":
+			alive = !strings.HasPrefix(value, "Z") && !strings.HasPrefix(value, "X")
+		case "Uid":
+			users = strings.Fields(value)
+		case "Threads":
+			threads, _ := strconv.Atoi(value) // the kernel writes numbers
+			alive = alive || threads > 1
+		}
+	}
+	return users, alive
 }
 
 // sweep deletes what the box's user, which no one else uses, owns directly in the folders that
