@@ -110,7 +110,8 @@ func (j *Judge) add(w *Window) {
 	crowded := others > busy || values[Steal] > stealAmber || values[Pressure] > pressed && others > values[OwnCPU]
 
 	late := j.achieved(w, crowded) > run.Fine // starts, goroutines or the whole process are late
-	for _, l := range w.Loads {
+	loads := j.loads(w)
+	for _, l := range loads {
 		if l.Starts > 0 {
 			late = late || l.grade() > run.Fine
 		}
@@ -141,17 +142,30 @@ func (j *Judge) add(w *Window) {
 		}
 		j.note(w, neighbourSignal, others, g, "")
 	}
-	j.lags(w, crowded)
+	j.lags(w, loads, crowded)
 	j.note(w, filesSignal, float64(w.NoFiles), grade(float64(w.NoFiles), none, 0), "")
 	j.note(w, portsSignal, float64(w.NoPorts), grade(float64(w.NoPorts), none, 0), "")
 }
 
-// lags notes the class with the worst start lag, and how late starts were that matter only
-// for high percentiles. It notes nothing if nothing started.
-func (j *Judge) lags(w *Window, crowded bool) {
+// few is the number of starts up to which the rest of a run has no level of start lag.
+const few = 10
+
+// loads returns the classes of w whose start lag has a level. In the rest of a run, a few
+// milliseconds behind its last whole interval, a class with few starts has none: one start
+// does not stand for an interval.
+func (j *Judge) loads(w *Window) []Load {
+	if w.Length >= shortest || j.windows == 1 {
+		return w.Loads
+	}
+	return slices.DeleteFunc(slices.Clone(w.Loads), func(l Load) bool { return l.Starts < few })
+}
+
+// lags notes the class of loads with the worst start lag in w, and how late starts were that
+// matter only for high percentiles. It notes nothing if nothing started.
+func (j *Judge) lags(w *Window, loads []Load, crowded bool) {
 	worst, at := -1.0, run.Fine
 	detail, tail := "", 0.0
-	for _, l := range w.Loads {
+	for _, l := range loads {
 		late, g := float64(l.late()), l.grade()
 		if g == run.Fine && l.outweighs(l.late()) { // else the text of the verdict has it
 			tail = max(tail, late)

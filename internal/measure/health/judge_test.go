@@ -221,6 +221,29 @@ func short(n, bad int) (all []*Window) {
 	return all
 }
 
+// One start that fell into the milliseconds behind the last whole interval.
+func TestRestOfARun(t *testing.T) {
+	t.Parallel()
+	rest := func(from, length time.Duration, starts int64) *Window {
+		return &Window{From: from, Length: length, Loads: []Load{{Class: "b", Starts: starts, P50: 4 * time.Millisecond, P90: 20 * time.Millisecond, Response: time.Millisecond}}}
+	}
+	for _, tt := range []struct {
+		name string
+		all  []*Window
+		want run.Verdict
+	}{
+		{"behind whole intervals", append(windows(4, 1, lags(20*time.Millisecond, time.Second)), rest(4*time.Second, 5*time.Millisecond, 9)), run.Suspect},
+		{"alone", []*Window{rest(0, 5*time.Millisecond, 9)}, run.Invalid},
+		{"as a fifth of the run", append(windows(1, 0, nil), rest(time.Second, 250*time.Millisecond, 9)), run.Invalid},
+		{"with many starts", append(windows(1, 0, nil), rest(time.Second, 90*time.Millisecond, 10)), run.Invalid},
+		{"with few starts", append(windows(1, 0, nil), rest(time.Second, 90*time.Millisecond, 9)), run.Valid},
+	} {
+		if v := judged(tt.all); v.Word != tt.want {
+			t.Errorf("%s: %s because of %+v, want %s", tt.name, v.Word, v.Reasons, tt.want)
+		}
+	}
+}
+
 func TestAFigureStandsUntilTheNextSample(t *testing.T) {
 	t.Parallel()
 	ws := short(40, 0)
