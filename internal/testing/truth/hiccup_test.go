@@ -95,19 +95,25 @@ func (l *hiccupMeter) read(from *bufio.Reader) {
 	}
 }
 
-// longest returns the longest pause that overlaps with the time between two moments. It returns
-// 0 if there is no meter.
-func (l *hiccupMeter) longest(from, to time.Time) (longest time.Duration) {
+// between returns the longest of the pauses that overlap with the time between two moments, and
+// the sum of them. Both are 0 if there is no meter.
+func (l *hiccupMeter) between(from, to time.Time) (longest, sum time.Duration) {
 	if l == nil {
-		return 0
+		return 0, 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range l.pauses {
 		if p.end.After(from) && p.end.Add(-p.long).Before(to) {
-			longest = max(longest, p.long)
+			longest, sum = max(longest, p.long), sum+p.long
 		}
 	}
+	return longest, sum
+}
+
+// longest returns the longest pause since a moment.
+func (l *hiccupMeter) longest(from time.Time) time.Duration {
+	longest, _ := l.between(from, time.Now())
 	return longest
 }
 
@@ -189,9 +195,9 @@ func TestHiccupMeter(t *testing.T) {
 	if err := meter.process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(30 * time.Second); meter.longest(from, time.Now()) < length-hiccupEvery; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); meter.longest(from) < length-hiccupEvery; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("it was stopped for %v and reported %v", length, meter.longest(from, time.Now()))
+			t.Fatalf("it was stopped for %v and reported %v", length, meter.longest(from))
 		}
 	}
 }

@@ -147,7 +147,7 @@ func named(b []byte, name string) float64 {
 type seen struct {
 	cpu, steal, tree, others, pressed, memory float64
 	swapped, drops                            float64
-	stall                                     time.Duration // the longest pause of the machine
+	stall, stalls                             time.Duration // the longest pause of the machine, and the sum of them
 }
 
 // between returns what it saw between two moments, and whether it has samples of that time.
@@ -167,27 +167,32 @@ func (o *observer) between(from, to time.Time) (s seen, ok bool) {
 	}
 	all, wall := b.total-a.total, b.at.Sub(a.at).Seconds()
 	s = seen{cpu: (b.busy - a.busy) / all, steal: (b.steal - a.steal) / all, tree: max(0, b.tree-a.tree) / all,
-		pressed: (b.pressed - a.pressed) / wall, memory: max(a.memory, b.memory), swapped: b.swapped - a.swapped, drops: b.drops - a.drops, stall: o.hiccups.longest(from, to)}
+		pressed: (b.pressed - a.pressed) / wall, memory: max(a.memory, b.memory), swapped: b.swapped - a.swapped, drops: b.drops - a.drops}
+	s.stall, s.stalls = o.hiccups.between(from, to)
 	s.others = s.cpu - max(0, b.executor-a.executor)/all // as gobench counts them: the target is among the others
 	return s, true
 }
 
 func (s seen) String() string {
-	return fmt.Sprintf("CPU %.0f %%, gobench %.0f %%, others than its executor %.0f %%, steal %.1f %%, pressure %.0f %%, memory %.0f %%, swapped in %.0f, drops %.0f, longest pause of the machine %v",
-		100*s.cpu, 100*s.tree, 100*s.others, 100*s.steal, 100*s.pressed, 100*s.memory, s.swapped, s.drops, s.stall)
+	return fmt.Sprintf("CPU %.0f %%, gobench %.0f %%, others than its executor %.0f %%, steal %.1f %%, pressure %.0f %%, memory %.0f %%, swapped in %.0f, drops %.0f, longest pause of the machine %v, all %v",
+		100*s.cpu, 100*s.tree, 100*s.others, 100*s.steal, 100*s.pressed, 100*s.memory, s.swapped, s.drops, s.stall, s.stalls)
 }
 
 // symptoms are signals that other processes or the machine's host can cause. A symptom is
 // excused at amber only, since gobench lowers it to amber when others use the machine.
 var symptoms = map[string]bool{"start_lag": true, "rate": true, "scheduler": true, "canary": true, "gc_pause": true}
 
-// leastStall is the shortest pause of the machine that disturbs a run.
-const leastStall = 3 * time.Millisecond
+// A pause of the machine disturbs a run from leastStall on; shorter ones do if they sum to
+// leastStalls in a second, as then more than 1 % of the starts are late and the p99 is.
+const (
+	leastStall  = 3 * time.Millisecond
+	leastStalls = 10 * time.Millisecond
+)
 
 // confirms reports whether others caused a signal. Its limits are a little below those of
 // the verdict, since the observer's seconds and gobench's begin at different moments.
 func (s seen) confirms(signal, level string) bool {
-	disturbed := s.others > 0.4 || s.steal > 0.01 || s.pressed > 0.2 && s.others > s.tree || s.stall > leastStall
+	disturbed := s.others > 0.4 || s.steal > 0.01 || s.pressed > 0.2 && s.others > s.tree || s.stall > leastStall || s.stalls > leastStalls
 	switch signal {
 	case "cpu":
 		return s.cpu > 0.65
@@ -246,10 +251,14 @@ func TestObserver(t *testing.T) {
 		return w
 	}
 	quiet, crowd := machine(0.1, 0.1, 0, 0.05), machine(0.1, 0.8, 0, 0.3)
-	// stalled returns an observer whose machine paused once.
-	stalled := func(at, length time.Duration) *observer {
+	// stalled returns an observer whose machine paused once, and then n-1 times again, each
+	// 50 ms later.
+	stalled := func(at, length time.Duration, n int) *observer {
 		w := machine(0.1, 0.1, 0, 0.05)
-		w.hiccups = &hiccupMeter{pauses: []pause{{time.Unix(1000, 0).Add(at + length), length}}}
+		w.hiccups = &hiccupMeter{}
+		for i := range n {
+			w.hiccups.pauses = append(w.hiccups.pauses, pause{time.Unix(1000, 0).Add(at + length + time.Duration(i)*50*time.Millisecond), length})
+		}
 		return w
 	}
 	for _, tt := range []struct {
@@ -273,11 +282,13 @@ func TestObserver(t *testing.T) {
 		{"CPU not in use", quiet, run.Suspect, "cpu", "amber", false},
 		{"steal", machine(0.1, 0.1, 0.05, 0), run.Suspect, "steal", "amber", true},
 		{"late for steal", machine(0.1, 0.1, 0.05, 0), run.Suspect, "canary", "amber", true},
-		{"late as the machine paused", stalled(700*time.Millisecond, 8*time.Millisecond), run.Suspect, "canary", "amber", true},
-		{"late before it paused", stalled(1700*time.Millisecond, 8*time.Millisecond), run.Suspect, "canary", "amber", false},
-		{"late as it paused for a moment", stalled(700*time.Millisecond, 2*time.Millisecond), run.Suspect, "canary", "amber", false},
-		{"very late as it paused", stalled(700*time.Millisecond, 8*time.Millisecond), run.Suspect, "canary", "red", false},
-		{"garbage as it paused", stalled(700*time.Millisecond, 8*time.Millisecond), run.Suspect, "gc_cpu", "amber", false},
+		{"late as the machine paused", stalled(700*time.Millisecond, 8*time.Millisecond, 1), run.Suspect, "canary", "amber", true},
+		{"late before it paused", stalled(1700*time.Millisecond, 8*time.Millisecond, 1), run.Suspect, "canary", "amber", false},
+		{"late as it paused for a moment", stalled(700*time.Millisecond, 2*time.Millisecond, 1), run.Suspect, "canary", "amber", false},
+		{"late as it paused for four moments", stalled(700*time.Millisecond, 2*time.Millisecond, 4), run.Suspect, "start_lag", "amber", false},
+		{"late as it paused for six", stalled(700*time.Millisecond, 2*time.Millisecond, 6), run.Suspect, "start_lag", "amber", true},
+		{"very late as it paused", stalled(700*time.Millisecond, 8*time.Millisecond, 1), run.Suspect, "canary", "red", false},
+		{"garbage as it paused", stalled(700*time.Millisecond, 8*time.Millisecond, 1), run.Suspect, "gc_cpu", "amber", false},
 		{"no steal", crowd, run.Suspect, "steal", "amber", false},
 		{"pressure", crowd, run.Suspect, "cpu_pressure", "amber", true},
 		{"no pressure", quiet, run.Suspect, "cpu_pressure", "amber", false},
