@@ -21,34 +21,45 @@ type named[T any] struct {
 // declare's error and stores nothing then, so that the next call tries again. Any number of
 // goroutines may call it at once; name is stored.
 func (n *named[T]) get(name string, declare func(name string) (T, error)) (T, error) {
-	if known := n.known.Load(); known != nil {
-		if m, ok := (*known)[name]; ok {
-			return m, nil
-		}
+	if m, ok := n.names()[name]; ok {
+		return m, nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	known := map[string]T{}
-	if old := n.known.Load(); old != nil {
-		known = maps.Clone(*old)
-	}
-	if m, ok := known[name]; ok {
+	if m, ok := n.names()[name]; ok {
 		return m, nil
 	}
 	m, err := declare(name)
 	if err != nil {
 		return m, err
 	}
-	known[name] = m
+	known := map[string]T{name: m}
+	maps.Copy(known, n.names())
 	n.known.Store(&known)
 	return m, nil
 }
 
+// has reports whether name's meters are known, and len returns how many names are.
+func (n *named[T]) has(name string) bool {
+	_, ok := n.names()[name]
+	return ok
+}
+
+func (n *named[T]) len() int { return len(n.names()) }
+
+func (n *named[T]) names() map[string]T {
+	if known := n.known.Load(); known != nil {
+		return *known
+	}
+	return nil
+}
+
 // registryNames holds the names of one registry.
 type registryNames struct {
-	checks  named[checkMeters]
-	steps   named[stepMeters]
-	results named[resultMeters]
+	checks     named[checkMeters]
+	steps      named[stepMeters]
+	results    named[resultMeters]
+	operations named[*Operations]
 }
 
 type namesKey struct{}

@@ -62,7 +62,7 @@ func begun(planned, starts int64) func(*Window) {
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
-	late := lags(2*ms, time.Second)
+	late := lags(2*ms, 20*time.Millisecond)
 	crowd := all(is(CPU, 900), is(OwnCPU, 200))
 	raised := map[string]bool{}
 	for _, tt := range []struct {
@@ -73,15 +73,18 @@ func TestSignals(t *testing.T) {
 	}{
 		{"nothing", func(*Window) {}, run.Valid, ""},
 		{"no figures at all", func(w *Window) { w.Values = nil }, run.Valid, ""},
-		{"start lag at its limit", lags(ms, time.Second), run.Valid, ""},
+		{"start lag at its limit", lags(ms, 20*time.Millisecond), run.Valid, ""},
 		{"start lag", late, run.Suspect, "start_lag amber"},
-		{"start lag at its second limit", lags(10*ms, time.Second), run.Suspect, "start_lag amber"},
-		{"much start lag", lags(10*ms+1, time.Second), run.Invalid, "start_lag red"},
+		{"start lag at its second limit", lags(10*ms, 20*time.Millisecond), run.Suspect, "start_lag amber"},
+		{"much start lag", lags(10*ms+1, 20*time.Millisecond), run.Invalid, "start_lag red"},
+		{"start lag of a twentieth of the response time", lags(50*ms, time.Second), run.Valid, ""},
+		{"start lag of more than that", lags(50*ms+1, time.Second), run.Invalid, "start_lag red"},
+		{"a little start lag of more than that", lags(2*ms, 39*ms), run.Suspect, "start_lag amber"},
 		{"median start lag of half the response time", half(600*time.Microsecond, ms), run.Invalid, "start_lag red"},
 		{"median start lag of less than half the response time", half(500*time.Microsecond, ms), run.Valid, ""},
 		{"median start lag of half a small response time", half(500*time.Microsecond, 100*time.Microsecond), run.Valid, ""},
 		{"start lag in the tail, of half a small response time", lags(900*time.Microsecond, 100*time.Microsecond), run.Valid, ""},
-		{"the worst class decides", all(lags(0, 0), lags(11*ms, time.Second), late), run.Invalid, "start_lag red"},
+		{"the worst class decides", all(lags(0, 0), lags(11*ms, 20*time.Millisecond), late), run.Invalid, "start_lag red"},
 		{"a class without starts", func(w *Window) { w.Loads = []Load{{Class: "a", P99: time.Second}} }, run.Valid, ""},
 		{"one late start of fifty", func(w *Window) { w.Loads = []Load{{Starts: 50, P90: ms / 2, P99: time.Second}} }, run.Valid, ""},
 		{"99 % of the planned rate", begun(1000, 990), run.Valid, ""},
@@ -105,10 +108,10 @@ func TestSignals(t *testing.T) {
 		{"CPU at its limit, and late", all(is(CPU, 800), is(OwnCPU, 800), late), run.Suspect, "start_lag amber"},
 		{"CPU in use and goroutines late", all(is(CPU, 950), is(OwnCPU, 900), is(Scheduler, 2e6)), run.Suspect, "cpu amber, scheduler amber"},
 		{"others' CPU use, all on time", crowd, run.Valid, ""},
-		{"others' CPU use makes late: never INVALID", all(crowd, lags(50*ms, time.Second)), run.Suspect, "cpu amber, neighbours amber, start_lag amber"},
+		{"others' CPU use makes late: never INVALID", all(crowd, lags(50*ms, 20*time.Millisecond)), run.Suspect, "cpu amber, neighbours amber, start_lag amber"},
 		{"steal makes late: never INVALID", all(is(Steal, 300), is(Canary, 1e9)), run.Suspect, "steal red, canary amber"},
-		{"a crowd of waiting processes: never INVALID", all(is(CPU, 500), is(OwnCPU, 100), is(Pressure, 251), lags(50*ms, time.Second)), run.Suspect, "cpu_pressure amber, start_lag amber"},
-		{"gobench's own waiting processes", all(is(CPU, 500), is(OwnCPU, 300), is(Pressure, 251), lags(50*ms, time.Second)), run.Invalid, "start_lag red, cpu_pressure amber"},
+		{"a crowd of waiting processes: never INVALID", all(is(CPU, 500), is(OwnCPU, 100), is(Pressure, 251), lags(50*ms, 20*time.Millisecond)), run.Suspect, "cpu_pressure amber, start_lag amber"},
+		{"gobench's own waiting processes", all(is(CPU, 500), is(OwnCPU, 300), is(Pressure, 251), lags(50*ms, 20*time.Millisecond)), run.Invalid, "start_lag red, cpu_pressure amber"},
 		{"steal at its limit", is(Steal, 20), run.Valid, ""},
 		{"steal", is(Steal, 21), run.Suspect, "steal amber"},
 		{"pressure, all on time", is(Pressure, 900), run.Valid, ""},
@@ -168,7 +171,7 @@ func TestLevelsOfAWindow(t *testing.T) {
 		want map[string]run.Severity
 	}{
 		{func(*Window) {}, nil},
-		{lags(2*time.Millisecond, time.Second), map[string]run.Severity{"start_lag": run.Amber}},
+		{lags(2*time.Millisecond, 20*time.Millisecond), map[string]run.Severity{"start_lag": run.Amber}},
 		{all(is(GCCPU, 300), is(Scheduler, 2e6), is(CPU, 850), is(OwnCPU, 800)), map[string]run.Severity{"gc_cpu": run.Red, "scheduler": run.Amber, "cpu": run.Amber}},
 		{is(Retransmits, 500), nil}, // a note
 		{all(is(GCCPU, 300), func(w *Window) { w.Warmup = true }), nil},
@@ -232,7 +235,7 @@ func TestRestOfARun(t *testing.T) {
 		all  []*Window
 		want run.Verdict
 	}{
-		{"behind whole intervals", append(windows(4, 1, lags(20*time.Millisecond, time.Second)), rest(4*time.Second, 5*time.Millisecond, 9)), run.Suspect},
+		{"behind whole intervals", append(windows(4, 1, lags(20*time.Millisecond, 20*time.Millisecond)), rest(4*time.Second, 5*time.Millisecond, 9)), run.Suspect},
 		{"alone", []*Window{rest(0, 5*time.Millisecond, 9)}, run.Invalid},
 		{"as a fifth of the run", append(windows(1, 0, nil), rest(time.Second, 250*time.Millisecond, 9)), run.Invalid},
 		{"with many starts", append(windows(1, 0, nil), rest(time.Second, 90*time.Millisecond, 10)), run.Invalid},
@@ -258,7 +261,7 @@ func TestAFigureStandsUntilTheNextSample(t *testing.T) {
 
 func TestReasonsTellTheWorst(t *testing.T) {
 	t.Parallel()
-	ws := windows(10, 4, lags(3*time.Millisecond, time.Second))
+	ws := windows(10, 4, lags(3*time.Millisecond, 20*time.Millisecond))
 	ws[2].Loads[0].P99 = 12345 * time.Microsecond
 	ws[3].NoFiles = 4
 	ws[5].NoFiles = 3

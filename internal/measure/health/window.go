@@ -57,12 +57,19 @@ func grade(v, amber, red float64) run.Severity {
 	return run.Fine
 }
 
-// grade returns the level of start lag: above 1 ms amber, above 10 ms red. A median above
-// 0.5 ms and half of the median response time is red too: the response time is then no
-// longer the target's.
+// small is the share of the median response time up to which start lag has no level: it moves
+// no percentile from the median on by more than that.
+const small = 0.05
+
+// grade returns the level of start lag: above 1 ms amber, above 10 ms red, if it is more than
+// a small part of the median response time. A median above 0.5 ms and half of the median
+// response time is red too: the response time is then no longer the target's.
 func (l Load) grade() run.Severity {
-	if l.outweighs(l.P50) {
+	switch {
+	case l.outweighs(l.P50):
 		return run.Red
+	case float64(l.late()) <= small*float64(l.Response):
+		return run.Fine
 	}
 	return grade(float64(l.late()), float64(time.Millisecond), float64(10*time.Millisecond))
 }

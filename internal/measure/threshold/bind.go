@@ -61,8 +61,9 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 	return b, t.suits(m)
 }
 
-// outcomes returns the counters that a rate of m is relative to: of an operation its three
-// outcomes, of a class all iterations or users of that kind, else all counters of m's graph.
+// outcomes returns the counters that a rate of m is relative to: of an operation, or a part of
+// it that has them, its three outcomes; of a class all iterations or users of that kind; else all
+// counters of m's graph.
 func outcomes(m run.Metric, metrics []run.Metric) (titles []string) {
 	var of []run.Role
 	switch m.Role {
@@ -75,17 +76,16 @@ func outcomes(m run.Metric, metrics []run.Metric) (titles []string) {
 	case run.ClassStarted, run.ClassFinished, run.ClassPanics:
 		of = []run.Role{run.ClassStarted}
 	}
-	counts := m.Counts
-	if m.Role == run.OpUnanswered && m.By == "error" {
-		counts.By, counts.Part = "", "" // one class among all operations
-	}
-	for _, r := range of {
-		if o := run.Find(metrics, counts.As(r)); o != nil {
-			titles = append(titles, o.Title)
+	for _, counts := range []run.Counts{m.Counts, {Of: m.Of}} { // an error or a status is one among all operations
+		titles = nil
+		for _, r := range of {
+			if o := run.Find(metrics, counts.As(r)); o != nil {
+				titles = append(titles, o.Title)
+			}
 		}
-	}
-	if len(titles) > 1 || len(of) == 1 && len(titles) == 1 {
-		return titles
+		if len(titles) > 1 || len(of) == 1 && len(titles) == 1 {
+			return titles
+		}
 	}
 	titles = nil
 	for _, o := range metrics {
