@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -111,7 +112,7 @@ func TestClientOfThePage(t *testing.T) {
 	runs := t.TempDir()
 	gobench := func(t *testing.T, s *lineServer, status int, args ...string) string {
 		t.Helper()
-		cmd := binary.Command(t, append([]string{"--dir", runs, "run", dir, "--set", "address=" + s.address}, args...)...)
+		cmd := binary.Command(t, slices.Concat([]string{"--dir", runs, "run", dir, "--set", "address=" + s.address}, args)...)
 		out, _ := cmd.CombinedOutput()
 		if got := cmd.ProcessState.ExitCode(); got != status {
 			t.Errorf("status %d, want %d:\n%s", got, status, out)
@@ -136,8 +137,8 @@ func TestClientOfThePage(t *testing.T) {
 		r := binary.ReadResult(t, out+"/r.json")
 		s.agrees(t, r)
 		failed := s.busy.Load() + s.closed.Load() + s.hangs.Load()
-		headline := fmt.Sprintf("%d failed, %.1f %%: %d BUSY, %d eof, %d timeout", failed, float64(failed)/3, s.busy.Load(), s.closed.Load(), s.hangs.Load())
-		wants(t, text, "300 operations in ", headline, "p50 ", "lines.latency", "lines timeout: ", " failed\n")
+		headline := fmt.Sprintf("%d failed, %.1f %%: %d answered BUSY, %d eof, %d timeout", failed, float64(failed)/3, s.busy.Load(), s.closed.Load(), s.hangs.Load())
+		wants(t, text, "300 requests in ", headline, "p50 ", "lines.latency", "lines timeout: ", " failed\n")
 		for name, want := range map[string]string{"r.md": headline, "r.csv": "lines.status.BUSY", "r.xml": "lines.failed rate"} {
 			b, err := os.ReadFile(filepath.Join(out, name))
 			if err != nil {
@@ -149,18 +150,17 @@ func TestClientOfThePage(t *testing.T) {
 			t.Errorf("thresholds %+v", r.Thresholds)
 		}
 	})
-	t.Run("guard", func(t *testing.T) {
-		t.Parallel()
-		wants(t, gobench(t, newLineServer(t), 1, "--guard-errors", "0.05"), "of the operations of lines failed")
-	})
 	t.Run("cluster", func(t *testing.T) {
 		t.Parallel()
 		s, c := newLineServer(t), NewHere(t, 2)
-		id := c.Submit(t, scenario, run.Options{Parameters: map[string]string{"address": s.address}}, run.File{Path: "client.go", Data: []byte(client)})
-		r := c.Finished(t, id, time.Minute)
+		o, file := run.Options{Parameters: map[string]string{"address": s.address}}, run.File{Path: "client.go", Data: []byte(client)}
+		r := c.Finished(t, c.Submit(t, scenario, o, file), time.Minute)
 		s.agrees(t, r)
 		if len(r.Hosts) != 2 {
 			t.Errorf("%d hosts", len(r.Hosts))
 		}
+		o.Guards.ErrorRate = 0.05
+		r = c.Finished(t, c.Submit(t, scenario, o, file), time.Minute)
+		wants(t, r.Cause, "of the operations of lines failed")
 	})
 }
