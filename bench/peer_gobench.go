@@ -96,7 +96,7 @@ func gobenchOutcome(r *domain.Result) (outcome, error) {
 		o.dropped = float64(*m.Count)
 	}
 	if t := find(r, "vu.http.response").Times; t != nil {
-		o.latency = latency{t.P50, t.P99, t.Max}
+		o.latency = latency{float64(t.P50), float64(t.P99), t.Max}
 	}
 	return o, nil
 }

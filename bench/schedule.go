@@ -106,7 +106,7 @@ func (k *schedule) take(ctx context.Context, b *bench, t tool, server []int) err
 	}
 	k.planned = append(k.planned, float64(*planned.Count))
 	k.started = append(k.started, float64(*started.Count))
-	k.p50, k.p99 = append(k.p50, lag.Times.P50*1e3), append(k.p99, lag.Times.P99*1e3)
+	k.p50, k.p99 = append(k.p50, float64(lag.Times.P50)*1e3), append(k.p99, float64(lag.Times.P99)*1e3)
 	percent := func(seconds float64) float64 { return seconds / u.wall.Seconds() * 100 }
 	k.executor = append(k.executor, percent(u.last.cpu.Seconds()))
 	k.parent = append(k.parent, percent((u.cpu - u.last.cpu).Seconds()))

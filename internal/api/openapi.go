@@ -82,6 +82,16 @@ func (s *Server) describe(a huma.Adapter) func() []byte {
 	schemas := api.OpenAPI().Components.Schemas
 	data := schemas.SchemaFromRef(schemas.Schema(reflect.TypeFor[run.File](), true, "").Ref).Properties["data"]
 	data.ContentEncoding, data.Nullable, data.Description = "", true, "base64"
+	for _, t := range []reflect.Type{reflect.TypeFor[run.Record](), reflect.TypeFor[run.Metric]()} {
+		of := schemas.SchemaFromRef(schemas.Schema(t, true, "").Ref).Properties
+		for _, q := range run.QuantileNames { // run.Quantile; huma leaves out those of sizes
+			for _, name := range []string{q.Name, q.Name + "(ms)"} {
+				if p := of[name]; p != nil {
+					p.Nullable = true
+				}
+			}
+		}
+	}
 	for i := range routes {
 		if rt := &routes[i]; rt.handler.register != nil {
 			rt.handler.register(s, api, rt.operation(schemas), rt)

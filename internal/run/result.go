@@ -169,40 +169,41 @@ type Phases struct {
 // gauge Value, a histogram Count, RPS, Within and either Times (unit ns) or Sizes, and Lost
 // if operations got no answer.
 type Record struct {
-	Count  *int64   `json:"count,omitempty"`        // a counter's growth, a histogram's recordings
-	Lost   *int64   `json:"lost,omitempty"`         // operations that are in no percentile: see Answered
-	RPS    *float64 `json:"rps,omitempty"`          // of an interval: Count per second; of the whole run: per second of the measured time, of all that came within it
-	Later  *int64   `json:"later,omitempty"`        // of the whole run: how many came after the measured time, and are not in RPS
-	Value  *int64   `json:"value,omitempty"`        // a gauge's, at the end
-	Within *float64 `json:"within_stdev,omitempty"` // share of a histogram's recordings that are less than a Stdev from Avg
+	Count   *int64             `json:"count,omitempty"`        // a counter's growth, a histogram's recordings
+	Lost    *int64             `json:"lost,omitempty"`         // operations without a value, which rank after all others: see Quantile
+	RPS     *float64           `json:"rps,omitempty"`          // of an interval: Count per second; of the whole run: per second of the measured time, of all that came within it
+	Later   *int64             `json:"later,omitempty"`        // of the whole run: how many came after the measured time, and are not in RPS
+	Value   *int64             `json:"value,omitempty"`        // a gauge's, at the end
+	AtLeast map[string]float64 `json:"at_least,omitempty"`     // by the name of a percentile without a value ("p99"): how long the operation of that rank had waited
+	Within  *float64           `json:"within_stdev,omitempty"` // share of a histogram's recordings that are less than a Stdev from Avg
 	*Times
 	*Sizes
 }
 
 // Times are the figures of a histogram of nanoseconds, in milliseconds.
 type Times struct {
-	Avg   float64 `json:"avg(ms)"`
-	Min   float64 `json:"min(ms)"`
-	P50   float64 `json:"p50(ms)"`
-	P90   float64 `json:"p90(ms)"`
-	P95   float64 `json:"p95(ms)"`
-	P99   float64 `json:"p99(ms)"`
-	P999  float64 `json:"p99.9(ms)"`
-	Max   float64 `json:"max(ms)"`
-	Stdev float64 `json:"stdev(ms)"`
+	Avg   float64  `json:"avg(ms)"`
+	Min   float64  `json:"min(ms)"`
+	P50   Quantile `json:"p50(ms)"`
+	P90   Quantile `json:"p90(ms)"`
+	P95   Quantile `json:"p95(ms)"`
+	P99   Quantile `json:"p99(ms)"`
+	P999  Quantile `json:"p99.9(ms)"`
+	Max   float64  `json:"max(ms)"`
+	Stdev float64  `json:"stdev(ms)"`
 }
 
 // Sizes are the figures of any other histogram, in its unit.
 type Sizes struct {
-	Avg   float64 `json:"avg"`
-	Min   float64 `json:"min"`
-	P50   float64 `json:"p50"`
-	P90   float64 `json:"p90"`
-	P95   float64 `json:"p95"`
-	P99   float64 `json:"p99"`
-	P999  float64 `json:"p99.9"`
-	Max   float64 `json:"max"`
-	Stdev float64 `json:"stdev"`
+	Avg   float64  `json:"avg"`
+	Min   float64  `json:"min"`
+	P50   Quantile `json:"p50"`
+	P90   Quantile `json:"p90"`
+	P95   Quantile `json:"p95"`
+	P99   Quantile `json:"p99"`
+	P999  Quantile `json:"p99.9"`
+	Max   float64  `json:"max"`
+	Stdev float64  `json:"stdev"`
 }
 
 // Threshold is a condition that the run was to meet, and whether it did:

@@ -103,6 +103,18 @@ func (r Role) Missing() []Role {
 	return nil
 }
 
+// Ages returns the roles of the histograms that have, together, how long what a histogram of
+// role r lacks had taken when it was given up; nil if that is unknown.
+func (r Role) Ages() []Role {
+	switch r {
+	case OpTime:
+		return []Role{OpAge}
+	case ClassResponse, ClassService:
+		return []Role{ClassFailure, ClassAge}
+	}
+	return nil
+}
+
 // Counts is what a metric counts, of whom, and which part of it. By and Part are empty for the
 // whole; else the metric counts again a part of what another one, or other parts, count: By is
 // what the whole is divided by ("error", "status", "url"), Part is which part ("timeout").

@@ -115,7 +115,8 @@ export interface Metric {
   by?: string // what the whole is divided by, as error; none for the whole
   part?: string // which part, as timeout
   count?: number
-  lost?: number // operations that came to no answer and are in no figure
+  lost?: number // operations without an answer, which rank after all others
+  at_least?: Record<string, number> // by percentile without a value: how long that operation had waited
   rps?: number
   value?: number
   spread?: { stdev: number; max: number; within_stdev: number }
@@ -130,8 +131,21 @@ export type FigureName = 'avg' | 'min' | 'p50' | 'p90' | 'p95' | 'p99' | 'p99.9'
  * nothing.
  */
 export function figure(m: Metric, name: FigureName): number | undefined {
-  const all = m as unknown as Record<string, number | undefined>
-  return all[m.unit === 'ns' ? name + '(ms)' : name]
+  const all = m as unknown as Record<string, number | null | undefined>
+  return all[m.unit === 'ns' ? name + '(ms)' : name] ?? undefined
+}
+
+/**
+ * Formats a percentile of a metric that has recorded something; "no answer" if its rank is that
+ * of an operation without one, with its age if that is above all answers.
+ */
+export function percentile(m: Metric, name: 'p50' | 'p90' | 'p95' | 'p99' | 'p99.9', q: number, format: (v: number) => string): string {
+  const v = figure(m, name)
+  if (v !== undefined && answered(q, m)) return format(v)
+  if (v === undefined && !m.lost) return '–'
+  const word = m.role === 'step.time' || isUsers(m) ? 'failed' : 'no answer'
+  const age = m.at_least?.[name] ?? 0
+  return age > (figure(m, 'max') ?? 0) ? `${word}, over ${format(age)}` : word
 }
 
 /**

@@ -342,7 +342,7 @@ func (m *Merger) Metrics() []run.Metric {
 		if t.Type == run.Gauge {
 			sum = t.value()
 		}
-		lost := m.lostOf(t, func(t *metric) int64 { return t.sum })
+		lost := m.lostOf(t, func(t *metric) int64 { return t.sum }, func(t *metric) *hdr.Histogram { return t.hist })
 		total.Record = t.record(sum, t.hist, lost, 0)
 		if t.Type != run.Gauge {
 			within := max(0, ended[t.number]-t.warm)

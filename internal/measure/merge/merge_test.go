@@ -386,8 +386,57 @@ func TestPercentilesAmongAll(t *testing.T) {
 	}
 	want := math.Ceil(0.99 * (answered + lost))
 	for name, r := range map[string]run.Record{"total": m.Metrics()[0].Record, "interval": m.Intervals(true)[0].Metrics["home.latency"]} {
-		if got := r.Times.P99; math.Abs(got/want-1) > 0.005 || *r.Lost != lost {
+		if got := r.Times.P99; math.Abs(float64(got)/want-1) > 0.005 || *r.Lost != lost {
 			t.Errorf("%s: p99 is %v ms with %d lost, want %v ms", name, got, *r.Lost, want)
+		}
+	}
+}
+
+// A percentile whose rank is that of an operation without an answer has no value, but is at
+// least that operation's age; without the ages of all, nothing is known of it.
+func TestPercentilesWithoutAnAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		name                  string
+		answered, lost, known int
+		want                  map[string]float64 // ms
+	}{
+		{"all answered", 100, 0, 0, nil},
+		{"too few to matter", 9999, 1, 1, nil},
+		{"the slowest of a hundred", 98, 2, 2, map[string]float64{"p99": 1001, "p99.9": 1002}},
+		{"half of them", 50, 50, 50, map[string]float64{"p90": 1040, "p95": 1045, "p99": 1049, "p99.9": 1050}},
+		{"all of them", 0, 10, 10, map[string]float64{"p50": 1005, "p90": 1009, "p95": 1010, "p99": 1010, "p99.9": 1010}},
+		{"with an unknown age", 98, 2, 1, nil},
+	} {
+		m := New(1, time.Second)
+		var answers, ages hdr.Histogram
+		for i := range tt.answered {
+			answers.Record(int64(i+1) * 1e6)
+		}
+		for i := range tt.known {
+			ages.Record(int64(1001+i) * 1e6)
+		}
+		b := &wire.Batch{Seq: 1, ToNs: 1e9, GoUnixNs: 1, Counters: []*wire.Counter{{Metric: 2, Add: int64(tt.lost)}},
+			Histograms: []*wire.Histogram{{Metric: 0, Counts: answers.Append(nil)}, {Metric: 1, Counts: ages.Append(nil)}},
+			Declared: roles.Declare(&wire.Metric{Title: "home.latency", Type: "histogram", Unit: "ns"}, &wire.Metric{Title: "home.age", Type: "histogram", Unit: "ns"},
+				&wire.Metric{Title: "home.http_other_fail", Type: "counter", Unit: "N"}), Final: &wire.Final{}}
+		if err := m.Add(0, b); err != nil {
+			t.Fatal(err)
+		}
+		for name, r := range map[string]run.Record{"total": m.Metrics()[0].Record, "interval": m.Intervals(true)[0].Metrics["home.latency"]} {
+			if len(r.AtLeast) != len(tt.want) {
+				t.Errorf("%s, %s: at least %v, want %v", tt.name, name, r.AtLeast, tt.want)
+			}
+			for q, want := range tt.want {
+				if got := r.AtLeast[q]; math.Abs(got/want-1) > 0.005 {
+					t.Errorf("%s, %s: %s is at least %v ms, want %v", tt.name, name, q, got, want)
+				}
+			}
+			values, _ := r.Quantiles()
+			for i, q := range run.QuantileNames {
+				if lost := !run.Answered(q.Q, int64(tt.answered), int64(tt.lost)); tt.answered > 0 && values[i].Known() == lost {
+					t.Errorf("%s, %s: %s is %v", tt.name, name, q.Name, values[i])
+				}
+			}
 		}
 	}
 }

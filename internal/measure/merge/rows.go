@@ -224,7 +224,7 @@ func (m *Merger) recordOf(r *row) run.Interval {
 	i.Errors = run.OutcomeOf(m.declares, func(t run.Metric) int64 { return all.counters[m.byTitle[t.Title].number] }).Main().Bad()
 	i.Metrics = m.records(&all, length)
 	for n, v := range r.gauges {
-		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, nil, length)
+		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, lost{}, length)
 	}
 	if !r.phases[0].empty() && !r.phases[1].empty() {
 		i.Phases = &run.Phases{Measured: m.records(&r.phases[0], length), Warmup: m.records(&r.phases[1], length)}
@@ -236,10 +236,10 @@ func (m *Merger) recordOf(r *row) run.Interval {
 func (m *Merger) records(c *counts, seconds float64) map[string]run.Record {
 	all := make(map[string]run.Record, len(c.counters)+len(c.histograms))
 	for n, v := range c.counters {
-		all[m.metrics[n].Title] = m.metrics[n].record(v, nil, nil, seconds)
+		all[m.metrics[n].Title] = m.metrics[n].record(v, nil, lost{}, seconds)
 	}
 	for n, h := range c.histograms {
-		lost := m.lostOf(m.metrics[n], func(t *metric) int64 { return c.counters[t.number] })
+		lost := m.lostOf(m.metrics[n], func(t *metric) int64 { return c.counters[t.number] }, func(t *metric) *hdr.Histogram { return c.histograms[t.number] })
 		all[m.metrics[n].Title] = m.metrics[n].record(0, h, lost, seconds)
 	}
 	return all
@@ -273,16 +273,34 @@ func (t *metric) spreadOf(average float64) *run.Spread {
 	return &run.Spread{Stdev: stdev / perMilli, Max: max(float64(t.rates.Max())/perMilli, average), Within: t.rates.Within(t.rates.Mean()-stdev, t.rates.Mean()+stdev)}
 }
 
-// lostOf returns the number of what t, a histogram, lacks (run.Role.Missing), with the count of
-// a counter as of returns it; nil if it is 0.
-func (m *Merger) lostOf(t *metric, of func(*metric) int64) *int64 {
-	n := int64(0)
+// lost is what a histogram lacks: n, and their ages, of which there are n, or nil if those of
+// some are unknown.
+type lost struct {
+	n    int64
+	ages *hdr.Histogram
+}
+
+// lostOf returns what t, a histogram, lacks (run.Role.Missing, Ages), with the count of a counter
+// as count returns it, and the recordings of a histogram as of does, which may be nil.
+func (m *Merger) lostOf(t *metric, count func(*metric) int64, of func(*metric) *hdr.Histogram) (l lost) {
 	for _, missing := range t.Role.Missing() {
 		if counter := m.byCounts[t.Counts.As(missing)]; counter != nil {
-			n += of(counter)
+			l.n += count(counter)
 		}
 	}
-	return counted(n)
+	if l.n == 0 {
+		return l
+	}
+	ages := new(hdr.Histogram)
+	for _, role := range t.Role.Ages() {
+		if x := m.byCounts[t.Counts.As(role)]; x != nil && of(x) != nil {
+			ages.Merge(of(x))
+		}
+	}
+	if int64(ages.Count()) == l.n {
+		l.ages = ages
+	}
+	return l
 }
 
 // counted returns a pointer to n, or nil if n is 0.
@@ -294,36 +312,39 @@ func counted(n int64) *int64 {
 }
 
 // record returns what a metric recorded in some seconds: sum for a counter or a gauge, h,
-// which may be empty but not nil, for a histogram, and lost of lostOf, which may be nil.
-func (t *metric) record(sum int64, h *hdr.Histogram, lost *int64, seconds float64) run.Record {
+// which may be empty but not nil, for a histogram, without what it lacks.
+func (t *metric) record(sum int64, h *hdr.Histogram, l lost, seconds float64) run.Record {
 	switch t.Type {
 	case run.Counter:
 		return run.Record{Count: &sum, RPS: per(float64(sum), seconds)}
 	case run.Gauge:
 		return run.Record{Value: &sum}
 	case run.Histogram:
-		return t.distribution(h, lost, seconds)
+		return t.distribution(h, l, seconds)
 	}
 	return run.Record{}
 }
 
 // distribution returns what a histogram's metric recorded in some seconds: times in ms if
 // its unit is ns, else sizes in its unit; only count, rate and lost if h is empty. Percentiles
-// are those among all, the lost ones being the slowest; see run.Answered.
-func (t *metric) distribution(h *hdr.Histogram, lost *int64, seconds float64) run.Record {
-	n, beyond := int64(h.Count()), int64(0)
-	if lost != nil {
-		beyond = *lost
-	}
-	r := run.Record{Count: &n, Lost: lost, RPS: per(float64(n), seconds)}
-	if n == 0 {
-		return r
-	}
+// are those among all, the lost ones being the slowest.
+func (t *metric) distribution(h *hdr.Histogram, l lost, seconds float64) run.Record {
+	n := int64(h.Count())
+	r := run.Record{Count: &n, Lost: counted(l.n), RPS: per(float64(n), seconds)}
 	unit := 1.0
 	if t.Unit == "ns" {
 		unit = 1e-6 // shown in ms
 	}
-	q := func(q float64) float64 { return float64(h.QuantileAmong(q, beyond)) * unit }
+	r.AtLeast = l.atLeast(n, unit)
+	if n == 0 {
+		return r
+	}
+	q := func(q float64) run.Quantile {
+		if !run.Answered(q, n, l.n) {
+			return run.NoAnswer
+		}
+		return run.Quantile(float64(h.QuantileAmong(q, l.n)) * unit)
+	}
 	s := run.Sizes{Avg: h.Mean() * unit, Min: float64(h.Min()) * unit, P50: q(0.5), P90: q(0.9), P95: q(0.95), P99: q(0.99),
 		P999: q(0.999), Max: float64(h.Max()) * unit, Stdev: h.StdDev() * unit}
 	within := h.Within(h.Mean()-h.StdDev(), h.Mean()+h.StdDev())
@@ -335,6 +356,26 @@ func (t *metric) distribution(h *hdr.Histogram, lost *int64, seconds float64) ru
 		r.Sizes = &s
 	}
 	return r
+}
+
+// atLeast returns the ages of those percentiles, of n answered operations and l, that are of an
+// operation of l; nil without one, or if the ages are unknown.
+func (l lost) atLeast(n int64, unit float64) map[string]float64 {
+	if l.ages == nil {
+		return nil
+	}
+	var all map[string]float64
+	for _, x := range run.QuantileNames {
+		if run.Answered(x.Q, n, l.n) {
+			continue
+		}
+		if all == nil {
+			all = map[string]float64{}
+		}
+		rank := math.Ceil(x.Q*float64(n+l.n)) - float64(n) // among the ages
+		all[x.Name] = float64(l.ages.Quantile(max(rank, 1)/float64(l.n))) * unit
+	}
+	return all
 }
 
 // value returns the sum of a gauge's values on all executors.

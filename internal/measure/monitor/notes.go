@@ -115,10 +115,10 @@ func several(titles []string) string {
 // (median) as its good ones; "" if not, or with fewer than ten failed ones.
 func fastFailures(class string, metrics []run.Metric) string {
 	bad, good := find(metrics, run.ClassFailure, class), find(metrics, run.ClassService, class)
-	if bad.Times == nil || good.Times == nil || *bad.Count < enoughFailures || bad.Times.P50 >= good.Times.P50/2 {
+	if bad.Times == nil || good.Times == nil || *bad.Count < enoughFailures || !(bad.Times.P50 < good.Times.P50/2) { // also without a value
 		return ""
 	}
-	return fmt.Sprintf("failed iterations of class %s ended sooner than good ones, after %s instead of %s (medians): they are in no response time, but iterations a second have them", class, units.Millis(bad.Times.P50), units.Millis(good.Times.P50))
+	return fmt.Sprintf("failed iterations of class %s ended sooner than good ones, after %s instead of %s (medians): they are in no response time, but iterations a second have them", class, units.Millis(float64(bad.Times.P50)), units.Millis(float64(good.Times.P50)))
 }
 
 // enoughFailures is how many have a meaningful median.

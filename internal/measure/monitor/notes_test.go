@@ -13,7 +13,7 @@ import (
 
 // times is a distribution of n times with a median in ms.
 func times(title string, n int64, median float64) run.Metric {
-	return roles.Metric(run.Metric{Title: title, Type: "histogram", Unit: "ns", Record: run.Record{Count: &n, Times: &run.Times{P50: median}}})
+	return roles.Metric(run.Metric{Title: title, Type: "histogram", Unit: "ns", Record: run.Record{Count: &n, Times: &run.Times{P50: run.Quantile(median)}}})
 }
 
 func TestNotes(t *testing.T) {

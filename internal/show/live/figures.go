@@ -23,8 +23,8 @@ func (s *screen) operations() {
 				l.add(dim, "nothing")
 				return
 			}
-			l.add(plain, units.Rate(*r.RPS)+"/s").add(dim, "  p50 ").add(plain, units.Millis(r.Times.P50)).
-				add(dim, "  p99 ").add(plain, units.Millis(r.Times.P99)).add(dim, "  max ").add(plain, units.Millis(r.Times.Max))
+			l.add(plain, units.Rate(*r.RPS)+"/s").add(dim, "  p50 ").add(plain, report.Percentile(m, r, "p50")).
+				add(dim, "  p99 ").add(plain, report.Percentile(m, r, "p99")).add(dim, "  max ").add(plain, units.Millis(r.Times.Max))
 		})
 	}
 }
@@ -68,16 +68,14 @@ func (s *screen) overTime(m run.Metric) {
 	for _, x := range []struct {
 		name string
 		rank int
-		q    float64
 		pick func(figures) float64
-		of   func(*run.Times) float64
 	}{
-		{"p50", figure, 0.5, func(f figures) float64 { return f.p50 }, func(t *run.Times) float64 { return t.P50 }},
-		{"p90", part, 0.9, func(f figures) float64 { return f.p90 }, func(t *run.Times) float64 { return t.P90 }},
-		{"p99", figure, 0.99, func(f figures) float64 { return f.p99 }, func(t *run.Times) float64 { return t.P99 }},
-		{"max", part, 0, func(f figures) float64 { return f.max }, func(t *run.Times) float64 { return t.Max }},
+		{"p50", figure, func(f figures) float64 { return f.p50 }},
+		{"p90", part, func(f figures) float64 { return f.p90 }},
+		{"p99", figure, func(f figures) float64 { return f.p99 }},
+		{"max", part, func(f figures) float64 { return f.max }},
 	} {
-		draw(x.rank, x.name, dim, of(x.pick), timeOf(now, x.q, x.of), timeOf(all.Record, x.q, x.of))
+		draw(x.rank, x.name, dim, of(x.pick), report.ShortPercentile(m, now, x.name), report.ShortPercentile(m, all.Record, x.name))
 	}
 	most := ""
 	if s.plan.Users > 0 {
@@ -85,18 +83,6 @@ func (s *screen) overTime(m run.Metric) {
 	}
 	draw(figure, "users", dim, func(p point) (float64, bool) { return float64(p.users), true }, units.Count(report.Users(s.last, s.totals.Metrics)), most)
 	s.lateness(m)
-}
-
-// timeOf formats a time of a record, "-" if it has none; a q of 0 is no percentile. A
-// percentile among operations without an answer is "no answer".
-func timeOf(r run.Record, q float64, of func(*run.Times) float64) string {
-	switch {
-	case q > 0 && r.Lost != nil && r.Count != nil && !run.Answered(q, *r.Count, *r.Lost):
-		return "no answer"
-	case r.Times == nil:
-		return "-"
-	}
-	return units.Millis(of(r.Times))
 }
 
 // lateness shows the p99 of each component of a scheduled class's response time m in the last
@@ -113,8 +99,8 @@ func (s *screen) lateness(m run.Metric) {
 			name string
 		}{{run.ClassService, "service"}, {run.ClassWait, "queue wait"}, {run.ClassLag, "start lag"}} {
 			value := "-"
-			if t := of(x.role).Times; t != nil {
-				value = units.Millis(t.P99)
+			if r := of(x.role); r.Times != nil {
+				value = report.ShortPercentile(m, r, "p99")
 			}
 			l.add(dim, "  "+x.name+" ").add(plain, value)
 		}

@@ -36,7 +36,7 @@ func (h *history) add(i run.Interval, metrics []run.Metric) {
 	for title, r := range i.Metrics {
 		if t := r.Times; t != nil {
 			h.titles[title] = true
-			p.times[title] = figures{*r.RPS, t.P50, t.P90, t.P99, t.Max}
+			p.times[title] = figures{*r.RPS, report.Drawn(r, "p50"), report.Drawn(r, "p90"), report.Drawn(r, "p99"), t.Max}
 		}
 	}
 	if len(h.points) == maxPoints {

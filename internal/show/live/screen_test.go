@@ -34,7 +34,7 @@ func count(n int64, seconds float64) run.Record {
 
 func timed(n int64, seconds, ms float64) run.Record {
 	r := count(n, seconds)
-	r.Times = &run.Times{P50: ms, P90: 2 * ms, P99: 5 * ms, Max: 20 * ms}
+	r.Times = &run.Times{P50: run.Quantile(ms), P90: run.Quantile(2 * ms), P99: run.Quantile(5 * ms), Max: 20 * ms}
 	return r
 }
 

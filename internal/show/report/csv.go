@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/csv"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,9 +79,9 @@ func csvRow(m run.Metric, x run.Record) []string {
 	row = append(row, whole(x.Count), real(x.RPS), whole(x.Value), whole(x.Lost))
 	switch t, s := x.Times, x.Sizes; {
 	case t != nil:
-		row = append(row, numbers(t.Avg, t.Min, t.P50, t.P90, t.P95, t.P99, t.P999, t.Max, t.Stdev)...)
+		row = append(row, numbers(t.Avg, t.Min, float64(t.P50), float64(t.P90), float64(t.P95), float64(t.P99), float64(t.P999), t.Max, t.Stdev)...)
 	case s != nil:
-		row = append(row, numbers(s.Avg, s.Min, s.P50, s.P90, s.P95, s.P99, s.P999, s.Max, s.Stdev)...)
+		row = append(row, numbers(s.Avg, s.Min, float64(s.P50), float64(s.P90), float64(s.P95), float64(s.P99), float64(s.P999), s.Max, s.Stdev)...)
 	default:
 		row = append(row, make([]string, 9)...)
 	}
@@ -98,8 +99,11 @@ func formula(s string) string {
 }
 
 // number formats v for programs, to the nanosecond if it is in milliseconds or seconds,
-// without an exponent.
+// without an exponent; "" for a percentile without a value.
 func number(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
 	s := strconv.FormatFloat(v, 'f', 9, 64)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }

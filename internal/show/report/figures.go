@@ -100,14 +100,11 @@ func lostWord(m run.Metric) string {
 func percentiles(m run.Metric) []cell {
 	row := cells(Title(m))
 	for _, f := range quantiles(m) {
-		switch {
-		case f.lost:
-			row = append(row, cell{lostWord(m), bad})
-		case m.Times != nil:
-			row = append(row, cell{text: units.Millis(f.value)})
-		default:
-			row = append(row, cell{text: value(m, f.value)})
+		c := cell{text: f.short(m)}
+		if f.lost {
+			c.tone = bad
 		}
+		row = append(row, c)
 	}
 	return row
 }
@@ -117,24 +114,98 @@ type quantile struct {
 	name  string
 	value float64 // in milliseconds, or the metric's unit
 	lost  bool    // it lies among operations without an answer and has no value
+	least float64 // of such a one: that operation's age, if it is above all answers; else 0
+}
+
+func (f quantile) format(m run.Metric, v float64) string {
+	if m.Times != nil {
+		return units.Millis(v)
+	}
+	return value(m, v)
+}
+
+// of formats a percentile, or the maximum, of m: "1.50 ms", "no answer", or "no answer, over
+// 3.00 s".
+func (f quantile) of(m run.Metric) string {
+	switch {
+	case f.lost && f.least > 0:
+		return lostWord(m) + ", over " + f.format(m, f.least)
+	case f.lost:
+		return lostWord(m)
+	}
+	return f.format(m, f.value)
+}
+
+// short is of for a narrow column: "1.50 ms", "no answer", or "over 3.00 s".
+func (f quantile) short(m run.Metric) string {
+	if f.lost && f.least > 0 {
+		return "over " + f.format(m, f.least)
+	}
+	return f.of(m)
 }
 
 // quantiles returns p50, p90, p95, p99, p99.9 and max of a distribution, in this order; nil
 // if it is empty or m is no histogram.
 func quantiles(m run.Metric) []quantile {
-	var all []quantile
-	switch x, y := m.Times, m.Sizes; {
-	case x != nil:
-		all = []quantile{{"p50", x.P50, false}, {"p90", x.P90, false}, {"p95", x.P95, false}, {"p99", x.P99, false}, {"p99.9", x.P999, false}, {"max", x.Max, false}}
-	case y != nil:
-		all = []quantile{{"p50", y.P50, false}, {"p90", y.P90, false}, {"p95", y.P95, false}, {"p99", y.P99, false}, {"p99.9", y.P999, false}, {"max", y.Max, false}}
+	known, ok := m.Quantiles()
+	if !ok {
+		return nil
 	}
-	if m.Lost != nil && m.Count != nil {
-		for i, q := range []float64{0.5, 0.9, 0.95, 0.99, 0.999}[:max(0, len(all)-1)] {
-			all[i].lost = !run.Answered(q, *m.Count, *m.Lost)
+	greatest := 0.0
+	if m.Times != nil {
+		greatest = m.Times.Max
+	} else {
+		greatest = m.Sizes.Max
+	}
+	var all []quantile
+	for i, x := range run.QuantileNames {
+		f := quantile{name: x.Name, value: float64(known[i])}
+		f.lost = !known[i].Known() || m.Lost != nil && m.Count != nil && !run.Answered(x.Q, *m.Count, *m.Lost) // results of format 1 have a number
+		if age := m.AtLeast[x.Name]; f.lost && age > greatest {
+			f.least = age
+		}
+		all = append(all, f)
+	}
+	return append(all, quantile{name: "max", value: greatest})
+}
+
+// Percentile formats a percentile of an interval's record r of m, "p99", as the report does; "-"
+// if r has none.
+func Percentile(m run.Metric, r run.Record, name string) string {
+	m.Record = r
+	return named(m, name, quantile.of)
+}
+
+// ShortPercentile is Percentile for a narrow column; name may be "max", too.
+func ShortPercentile(m run.Metric, r run.Record, name string) string {
+	m.Record = r
+	return named(m, name, quantile.short)
+}
+
+func named(m run.Metric, name string, format func(quantile, run.Metric) string) string {
+	for _, f := range quantiles(m) {
+		if f.name == name {
+			return format(f, m)
 		}
 	}
-	return all
+	return "-"
+}
+
+// Drawn returns a percentile of r for a chart, which needs a value: without one it is what it is
+// at least. r must have percentiles.
+func Drawn(r run.Record, name string) float64 {
+	for _, f := range quantiles(run.Metric{Record: r}) {
+		switch {
+		case f.name != name:
+		case !f.lost:
+			return f.value
+		case r.Times != nil:
+			return max(f.least, r.Times.Max)
+		default:
+			return max(f.least, r.Sizes.Max)
+		}
+	}
+	return 0
 }
 
 // value formats a value of a distribution that is not one of times: bytes as "1.50 KiB",

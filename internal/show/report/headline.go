@@ -10,6 +10,22 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
+// firstLines are the first lines of a page.
+type firstLines struct {
+	Done   string `json:"done"`
+	Failed string `json:"failed"`
+	Times  string `json:"times"`
+	Bad    bool   `json:"bad"` // something failed
+}
+
+func headlineOf(r *run.Result) (l firstLines) {
+	l.Done, l.Failed = headlines(r)
+	if l.Done != "" {
+		l.Times, l.Bad = mainTimes(r), r.Outcome().Main().Bad() > 0
+	}
+	return l
+}
+
 // headline writes what every reader asks first: how much was done, of what was asked, what of
 // it failed and why, and how long it took. It writes nothing for a run without load.
 func (t *text) headline(r *run.Result) {
@@ -170,11 +186,7 @@ func mainTimes(r *run.Result) string {
 			if q.name != "p50" && q.name != "p99" && q.name != "max" {
 				continue
 			}
-			value := units.Millis(q.value)
-			if q.lost {
-				value = lostWord(m)
-			}
-			all = append(all, q.name+" "+value)
+			all = append(all, q.name+" "+q.of(m))
 		}
 		return strings.Join(all, ", ") + " (" + Title(m) + ")"
 	}

@@ -32,6 +32,10 @@ func HTML(w io.Writer, r *run.Result, each func(yield func(run.Interval) error) 
 	if err != nil {
 		return err
 	}
+	first, err := json.Marshal(headlineOf(r))
+	if err != nil {
+		return err
+	}
 	before, after, ok := bytes.Cut(ui.Report, []byte("<!--run-->"))
 	if !ok {
 		return fmt.Errorf("ui/dist/report.html has no place for a run")
@@ -42,6 +46,7 @@ func HTML(w io.Writer, r *run.Result, each func(yield func(run.Interval) error) 
 	}
 	for _, part := range [][]byte{before,
 		[]byte(`<script type="application/json" id="result">`), result, []byte("</script>\n"),
+		[]byte(`<script type="application/json" id="headline">`), first, []byte("</script>\n"),
 		[]byte(`<script type="text/plain" id="series">`), packed, []byte("</script>\n"), after} {
 		if _, err := w.Write(part); err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 
 // opened is the data of a page.
 type opened struct {
+	first  firstLines
 	result run.Result
 	rows   int
 	every  int
@@ -31,15 +32,18 @@ type opened struct {
 // open reads a page as its script does.
 func open(t *testing.T, page []byte) opened {
 	t.Helper()
-	m := regexp.MustCompile(`(?s)<script type="application/json" id="result">(.*?)</script>\n<script type="text/plain" id="series">(.*?)</script>`).FindSubmatch(page)
+	m := regexp.MustCompile(`(?s)<script type="application/json" id="result">(.*?)</script>\n<script type="application/json" id="headline">(.*?)</script>\n<script type="text/plain" id="series">(.*?)</script>`).FindSubmatch(page)
 	if m == nil {
 		t.Fatal("the page has no data")
 	}
 	var o opened
+	if err := json.Unmarshal(m[2], &o.first); err != nil {
+		t.Fatal(err)
+	}
 	if err := json.Unmarshal(m[1], &o.result); err != nil {
 		t.Fatal(err)
 	}
-	packed, err := base64.StdEncoding.DecodeString(string(m[2]))
+	packed, err := base64.StdEncoding.DecodeString(string(m[3]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +105,13 @@ func TestHTMLCarriesTheRun(t *testing.T) {
 			"a.latency": {Count: p(int64(4)), Times: &run.Times{P50: 0, P90: 0.0012345, P95: 9.996, P99: 1234.5, Max: 1e-6}}}},
 	}
 	b := page(t, r, all)
-	if n := bytes.Count(bytes.ToLower(b), []byte("</script")); n != 3 {
-		t.Errorf("%d elements end as scripts do, want those of the result, the series and the page's own script", n)
+	if n := bytes.Count(bytes.ToLower(b), []byte("</script")); n != 4 {
+		t.Errorf("%d elements end as scripts do, want those of the result, the first lines, the series and the page's own script", n)
 	}
 	o := open(t, b)
+	if done, failed := headlines(r); o.first != (firstLines{done, failed, mainTimes(r), r.Outcome().Main().Bad() > 0}) || done == "" {
+		t.Errorf("the first lines are %+v", o.first)
+	}
 	if o.result.Config.Target != r.Config.Target || !reflect.DeepEqual(o.result.Errors, r.Errors) {
 		t.Errorf("the result reads back as %+v", o.result)
 	}
@@ -168,7 +175,7 @@ func TestSeriesThin(t *testing.T) {
 	s := newSeries(nil)
 	for n := range 7 {
 		s.add(run.Interval{From: float64(n), Seconds: 1, Warmup: n < 3, Errors: 1, Metrics: map[string]run.Record{
-			"a.ok": {Count: p(int64(n))}, "a.open": {Value: p(int64(10 - n))}, "a.latency": {Count: p(int64(1)), Times: &run.Times{P50: float64(n + 1), Max: 1}}}})
+			"a.ok": {Count: p(int64(n))}, "a.open": {Value: p(int64(10 - n))}, "a.latency": {Count: p(int64(1)), Times: &run.Times{P50: run.Quantile(n + 1), Max: 1}}}})
 	}
 	s.thin()
 	want := map[columnName][]int64{
@@ -208,8 +215,8 @@ func TestPagesStaySmall(t *testing.T) {
 			if m == 0 {
 				sum += count
 			}
-			v := func() float64 { return math.Exp(10 * random.NormFloat64()) }
-			i.Metrics[fmt.Sprint(m)] = run.Record{Count: &count, Sizes: &run.Sizes{P50: v(), P90: v(), P95: v(), P99: v(), Max: v()}}
+			v := func() run.Quantile { return run.Quantile(math.Exp(10 * random.NormFloat64())) }
+			i.Metrics[fmt.Sprint(m)] = run.Record{Count: &count, Sizes: &run.Sizes{P50: v(), P90: v(), P95: v(), P99: v(), Max: float64(v())}}
 		}
 		all = append(all, i)
 	}

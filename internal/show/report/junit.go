@@ -133,7 +133,7 @@ func totals(r *run.Result) (all []junitProperty) {
 		}
 		for _, q := range quantiles(m) {
 			if q.lost {
-				add(m, q.name+unit, unanswered)
+				add(m, q.name+unit, q.of(m))
 			} else {
 				add(m, q.name+unit, number(q.value))
 			}

@@ -20,7 +20,7 @@ func Line(i run.Interval, metrics []run.Metric) string {
 		if scheduled(m, metrics) {
 			parts = append(parts, ofSchedule(i, m, metrics))
 		} else if r := i.Metrics[m.Title]; r.Times != nil {
-			parts = append(parts, Title(m)+" "+times(r))
+			parts = append(parts, Title(m)+" "+times(m, r))
 		}
 	}
 	if i.Errors > 0 {
@@ -88,10 +88,10 @@ func Users(i run.Interval, metrics []run.Metric) (users int64) {
 	return users
 }
 
-// times formats a histogram's rate and times, "120/s p50 1.20 ms p99 3.40 ms max 5.60 ms". r
-// must have both.
-func times(r run.Record) string {
-	return fmt.Sprintf("%s/s p50 %s p99 %s max %s", units.Rate(*r.RPS), units.Millis(r.Times.P50), units.Millis(r.Times.P99), units.Millis(r.Times.Max))
+// times formats the rate and the times of m's record r, "120/s p50 1.20 ms p99 3.40 ms max 5.60
+// ms". r must have both.
+func times(m run.Metric, r run.Record) string {
+	return fmt.Sprintf("%s/s p50 %s p99 %s max %s", units.Rate(*r.RPS), Percentile(m, r, "p50"), Percentile(m, r, "p99"), units.Millis(r.Times.Max))
 }
 
 // ofSchedule formats what a class with a schedule did; m is its response time.
@@ -99,7 +99,7 @@ func ofSchedule(i run.Interval, m run.Metric, metrics []run.Metric) string {
 	of := func(r run.Role) run.Record { return Of(i, m, r, metrics) }
 	s := Title(m)
 	if r := i.Metrics[m.Title]; r.Times != nil {
-		s += " " + times(r)
+		s += " " + times(m, r)
 	} else {
 		planned := int64(0)
 		if n := of(run.ClassPlanned).Count; n != nil {
@@ -109,7 +109,7 @@ func ofSchedule(i run.Interval, m run.Metric, metrics []run.Metric) string {
 	}
 	for _, role := range []run.Role{run.ClassService, run.ClassLag, run.ClassWait} {
 		if r := of(role); r.Times != nil {
-			s += fmt.Sprintf(", %s p99 %s", roleNames[role], units.Millis(r.Times.P99))
+			s += fmt.Sprintf(", %s p99 %s", roleNames[role], Percentile(m, r, "p99"))
 		}
 	}
 	for _, x := range []struct {

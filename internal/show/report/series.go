@@ -96,10 +96,9 @@ func (s *series) record(title string, r run.Record) {
 	}
 	s.set(title, "count", true, *r.Count)
 	if t != nil {
-		s.set(title, "p50", false, compact(t.P50))
-		s.set(title, "p90", false, compact(t.P90))
-		s.set(title, "p95", false, compact(t.P95))
-		s.set(title, "p99", false, compact(t.P99))
+		for i := range run.QuantileNames[:4] {
+			s.set(title, run.QuantileNames[i].Name, false, compact(Drawn(r, run.QuantileNames[i].Name)))
+		}
 		s.set(title, "max", false, compact(t.Max))
 	}
 }

@@ -3,12 +3,29 @@
 
 import { h } from '../dom.ts'
 import { count, millis, rate, seconds, share } from '../format.ts'
-import { answered, figure, headline, isScheduled, type Class, type Metric, type Result } from '../result.ts'
+import { headline as figuresOf, isScheduled, percentile, type Class, type Result } from '../result.ts'
 import { nameOf } from '../overview.ts'
 
 /** Returns the header of the page: the target or the name, and the button of the theme. */
 export function head(r: Result, theme: HTMLElement): HTMLElement {
   return h('header', {}, h('div', { class: 'brand' }, 'gobench'), h('h1', {}, r.config.target ?? r.name), theme)
+}
+
+/** What every reader asks first; texts for people, empty if there is nothing to say. */
+export interface Headline {
+  done: string
+  failed: string
+  times: string
+  bad: boolean // something failed
+}
+
+/**
+ * Returns the first lines of the report: what was done of what was wanted, what failed, and how
+ * long it took. Undefined for a run without load.
+ */
+export function headline(x: Headline): HTMLElement | undefined {
+  if (x.done === '') return undefined
+  return h('section', { class: 'headline', id: 'first', 'aria-label': 'In short' }, h('p', { class: 'done' }, x.done), h('p', { class: x.bad ? 'bad' : '' }, x.failed), x.times === '' ? '' : h('p', {}, x.times))
 }
 
 const meanings = {
@@ -106,7 +123,7 @@ function date(t: string): string {
  */
 export function tiles(r: Result): HTMLElement | undefined {
   if (r.metrics.length === 0) return undefined
-  const top = headline(r)
+  const top = figuresOf(r)
   const all = h('div', { class: 'tiles' })
   const tile = (id: string, name: string, value: string, note: string, kind = '') =>
     all.append(h('div', { class: `tile ${kind}`, id: 'tile-' + id }, h('div', { class: 'name' }, name), h('div', { class: 'figure' }, value), h('div', { class: 'hint' }, note)))
@@ -121,17 +138,7 @@ export function tiles(r: Result): HTMLElement | undefined {
   tile('errors', 'Failed', count(bad), bad === 0 ? 'none' : `${share(bad / top.done)}: ${notes.join(', ')}`, bad > 0 ? 'bad' : '')
   const m = top.response ?? top.main
   const of = m ? nameOf(m) : ''
-  tile('p50', 'p50', m ? time(m, 'p50', 0.5) : '–', of)
-  tile('p99', 'p99', m ? time(m, 'p99', 0.99) : '–', of)
+  tile('p50', 'p50', m ? percentile(m, 'p50', 0.5, millis) : '–', of)
+  tile('p99', 'p99', m ? percentile(m, 'p99', 0.99, millis) : '–', of)
   return h('section', { 'aria-label': 'Key figures' }, all)
-}
-
-/**
- * Formats a percentile of a histogram of times; "no answer" if it lies among the
- * operations without an answer, and a dash if nothing was recorded.
- */
-export function time(m: Metric, name: 'p50' | 'p90' | 'p95' | 'p99' | 'p99.9', q: number): string {
-  const v = figure(m, name)
-  if (!answered(q, m)) return 'no answer'
-  return v === undefined ? '–' : millis(v)
 }

@@ -1,5 +1,5 @@
-// The page of one run. Its data is in two elements of the page: #result, the
-// result as JSON, and #series, the compressed series.
+// The page of one run. Its data is in three elements of the page: #result, the
+// result as JSON, #headline, its first lines, and #series, the compressed series.
 
 import { fromBase64, inflate } from '../bytes.ts'
 import { drawn } from '../chart.ts'
@@ -10,7 +10,7 @@ import { decodeSeries } from '../series.ts'
 import { apply, next, remember, remembered, type Theme } from '../theme.ts'
 import { Timeline } from '../timeline.ts'
 import { charts, distributions, health, metricGroups } from './charts.ts'
-import { head, facts, tiles, verdict } from './head.ts'
+import { head, headline, facts, tiles, verdict } from './head.ts'
 import { configuration, errors, hosts, metricTables, notes, samples, thresholds } from './tables.ts'
 
 /**
@@ -45,6 +45,7 @@ async function main() {
     h(
       'main',
       { id: 'content' },
+      headline(JSON.parse(document.getElementById('headline')!.textContent!)) ?? '',
       verdict(result),
       facts(result),
       tiles(result) ?? '',

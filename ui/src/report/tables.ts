@@ -1,7 +1,7 @@
 import { h } from '../dom.ts'
 import { bytes, count, digits, millis, ofUnit, seconds, share } from '../format.ts'
 import { repeats } from '../overview.ts'
-import { answered, closedResponses, figure, recorded, sourceName, type Failure, type FigureName, type Host, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
+import { closedResponses, figure, percentile, recorded, sourceName, type Failure, type FigureName, type Host, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
 import { table, type Column } from '../table.ts'
 
 /** Returns the table of thresholds; undefined if the run had none. */
@@ -107,11 +107,11 @@ const shares: Partial<Record<FigureName, number>> = { p50: 0.5, p90: 0.9, p95: 0
 function distributionTable(metrics: Metric[]): HTMLElement | undefined {
   if (metrics.length === 0) return undefined
   const shown = (m: Metric, name: FigureName): string => {
-    const v = figure(m, name)
+    const format = (v: number) => (m.unit === 'ns' ? millis(v) : m.unit === 'B' ? bytes(v) : m.unit === 'permille' ? share(v / 1000) : v === 0 ? '0' : digits(v))
     const q = shares[name]
-    if (v === undefined) return ''
-    if (q !== undefined && !answered(q, m)) return 'no answer'
-    return m.unit === 'ns' ? millis(v) : m.unit === 'B' ? bytes(v) : m.unit === 'permille' ? share(v / 1000) : v === 0 ? '0' : digits(v)
+    if (q !== undefined) return figure(m, 'max') === undefined ? '' : percentile(m, name as 'p50', q, format)
+    const v = figure(m, name)
+    return v === undefined ? '' : format(v)
   }
   const names: FigureName[] = ['avg', 'stdev', 'min', 'p50', 'p90', 'p95', 'p99', 'p99.9', 'max']
   const columns: Column<Metric>[] = [
