@@ -232,7 +232,9 @@ func large(t *testing.T, histograms, seconds int) *made {
 			count := 1000 + m.rand.Int64N(20)
 			totals[h] += count
 			median := float64(h+1) * (1.2 + math.Sin(float64(s)/200))
-			noise := func(times, by float64) run.Quantile { return run.Quantile(median * times * math.Exp(by*m.rand.NormFloat64())) }
+			noise := func(times, by float64) run.Quantile {
+				return run.Quantile(median * times * math.Exp(by*m.rand.NormFloat64()))
+			}
 			i.Metrics[titles[h]] = run.Record{Count: &count, Times: &run.Times{P50: noise(1, 0.016), P90: noise(1.7, 0.02), P95: noise(2, 0.03), P99: noise(3, 0.05), Max: float64(noise(5, 0.3))}}
 		}
 		m.intervals = append(m.intervals, i)
