@@ -5,27 +5,33 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// showCommand returns gobench show, of one run or of two. --full with two runs is a usage
-// error.
+// manyRuns is how many runs a table of them may have.
+const manyRuns = 1000
+
+// showCommand returns gobench show, of one run, of two or of more. --full with several runs is a
+// usage error.
 func (a *app) showCommand() *cobra.Command {
 	var asJSON, full bool
 	var at masterFlags
 	cmd := &cobra.Command{
-		Use:   "show RUN [RUN]",
-		Short: "Show the report of a run again, or two runs side by side",
-		Long: `Show the report of a run again, or two runs side by side: first what differed between
-them, then the figures that matter and how much they changed.
+		Use:   "show RUN [RUN...]",
+		Short: "Show the report of a run again, two runs side by side, or a table of several",
+		Long: `Show the report of a run again. Of two runs, show first what differed between them, then
+the figures that matter and how much they changed. Of more, show a table: target,
+concurrency, rate, p50, p95, p99, failures and verdict of each.
 
 ` + runArgument,
 		Example: `  gobench show last
   gobench show last --full
   gobench show x7k2 --json | jq '.metrics[].title'
-  gobench show before.json last`,
-		Args:              rangeArgs(1, 2, "the run's id, or last"),
-		ValidArgsFunction: a.completeRuns(2),
+  gobench show before.json last
+  gobench show before.json result.json last`,
+		Args:              rangeArgs(1, manyRuns, "the run's id, or last"),
+		ValidArgsFunction: a.completeRuns(manyRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := a.storedAt(cmd.Context(), at, args[0])
 			if err != nil {
@@ -33,8 +39,10 @@ them, then the figures that matter and how much they changed.
 			}
 			defer r.Close()
 			switch {
-			case len(args) == 2 && full:
+			case len(args) > 1 && full:
 				return usageError("", "--full is for one run")
+			case len(args) > 2:
+				err = a.selection(cmd.Context(), r, at, args[1:], asJSON)
 			case len(args) == 2:
 				err = a.compare(cmd.Context(), r, at, args[1], asJSON)
 			case asJSON:
@@ -45,7 +53,7 @@ them, then the figures that matter and how much they changed.
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: a run with its series (docs/formats/result.md), two runs as docs/reports.md has it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: a run with its series (docs/formats/result.md), several runs as docs/reports.md has it")
 	cmd.Flags().BoolVar(&full, "full", false, "show all, not only what fits a screen")
 	cmd.MarkFlagsMutuallyExclusive("json", "full")
 	at.add(cmd, "`URL` of a master whose run it is")
@@ -65,6 +73,25 @@ func (a *app) compare(ctx context.Context, r *stored, at masterFlags, other stri
 		return c.JSON(a.stdout)
 	}
 	return c.Text(a.stdout, styleOf(a.stdout))
+}
+
+// selection prints run r and others, which storedAt finds at the same place, in one table: as
+// text, or as JSON. It does not close r.
+func (a *app) selection(ctx context.Context, r *stored, at masterFlags, others []string, asJSON bool) error {
+	all := []*run.Result{r.Result}
+	for _, name := range others {
+		x, err := a.storedAt(ctx, at, name)
+		if err != nil {
+			return err
+		}
+		defer x.Close()
+		all = append(all, x.Result)
+	}
+	s := report.Select(all...)
+	if asJSON {
+		return s.JSON(a.stdout)
+	}
+	return s.Text(a.stdout, styleOf(a.stdout))
 }
 
 // reportCommand returns gobench report. It needs at least one -o; if one of them can't be

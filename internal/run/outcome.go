@@ -16,6 +16,7 @@ type Outcome struct {
 	Void       int64   // iterations that found no data left
 	Panics     int64   // users that a panic ended
 	Causes     []Cause // why operations failed, the most frequent first
+	Worst      *Named  // of the parts that operations have by name, as URLs, the one of which most failed; nil if none did
 
 	clients bool // operations are declared
 }
@@ -42,17 +43,27 @@ type Cause struct {
 	Count int64
 }
 
+// Named is what became of the operations of one name, a part of a client's.
+type Named struct {
+	Of, By, Part string
+	Ended
+}
+
 // OutcomeOf returns the outcome that counters add up to; count returns the count of one, over
 // the whole run or an interval.
 func OutcomeOf(metrics []Metric, count func(Metric) int64) Outcome {
 	var o Outcome
+	var parts []Named
 	for _, m := range metrics {
 		if m.Type != Counter || m.Role == Other {
 			continue
 		}
 		n := count(m)
 		if !m.Whole() {
-			if n > 0 && (m.Role == OpFailed && m.By == "status" || m.Role == OpUnanswered && m.By == "error") {
+			switch {
+			case m.By != "status" && m.By != "error":
+				parts = addNamed(parts, m, n)
+			case n > 0 && (m.Role == OpFailed && m.By == "status" || m.Role == OpUnanswered && m.By == "error"):
 				o.Causes = append(o.Causes, Cause{m.Of, m.By, m.Part, n})
 			}
 			continue
@@ -88,8 +99,34 @@ func OutcomeOf(metrics []Metric, count func(Metric) int64) Outcome {
 			o.Panics += n
 		}
 	}
+	for i := range parts {
+		if bad := parts[i].Bad(); bad > 0 && (o.Worst == nil || bad > o.Worst.Bad()) {
+			o.Worst = &parts[i]
+		}
+	}
 	slices.SortStableFunc(o.Causes, func(a, b Cause) int { return cmp.Compare(b.Count, a.Count) })
 	return o
+}
+
+// addNamed adds the count of m, a part, to those of its name.
+func addNamed(all []Named, m Metric, n int64) []Named {
+	if m.Role != OpOK && m.Role != OpFailed && m.Role != OpUnanswered {
+		return all
+	}
+	i := slices.IndexFunc(all, func(x Named) bool { return x.Of == m.Of && x.By == m.By && x.Part == m.Part })
+	if i < 0 {
+		i = len(all)
+		all = append(all, Named{Of: m.Of, By: m.By, Part: m.Part})
+	}
+	switch m.Role {
+	case OpOK:
+		all[i].OK += n
+	case OpFailed:
+		all[i].Failed += n
+	default:
+		all[i].Unanswered += n
+	}
+	return all
 }
 
 // Outcome returns the outcome of the whole run, without its warm-up.

@@ -35,6 +35,7 @@ type Compared struct {
 	Verdict run.Verdict `json:"verdict,omitempty"`
 	Created time.Time   `json:"created"`
 	Seconds float64     `json:"seconds"`
+	Result  string      `json:"result_format"`
 
 	Thresholds int `json:"thresholds"`
 	Crossed    int `json:"thresholds_crossed"`
@@ -52,11 +53,14 @@ type Difference struct {
 type Figure struct {
 	Metric string   `json:"metric"`
 	name   string   // of the metric, for people
+	word   string   // for a percentile without an answer
 	Figure string   `json:"figure"` // rps, rate (share of a check's calls that passed), p50, p90, p99, max
 	Unit   string   `json:"unit"`   // of A and B: ms, B, % ...
 	A      *float64 `json:"a"`
 	B      *float64 `json:"b"`
 	Change *float64 `json:"change_percent"` // from A to B; nil if undefined
+
+	Meaning string `json:"other_meaning,omitempty"` // how it differs, if the results have different formats
 
 	LostA bool `json:"a_no_answer,omitempty"` // the percentile lies among operations without an answer
 	LostB bool `json:"b_no_answer,omitempty"`
@@ -97,11 +101,12 @@ func Compare(a, b *run.Result) *Comparison {
 		}
 	}
 	c.add(run.Metric{Title: "errors"}, "rps", failing(a), failing(b))
+	c.meanings(a, b)
 	return c
 }
 
 func compared(r *run.Result) Compared {
-	return Compared{r.ID, r.Name, r.State, r.Verdict, r.Created, r.Seconds, len(r.Thresholds), crossed(r)}
+	return Compared{r.ID, r.Name, r.State, r.Verdict, r.Created, r.Seconds, r.Format, len(r.Thresholds), crossed(r)}
 }
 
 // failing returns the rate of what failed (run.Outcome), per second without the warm-up; nil if
@@ -166,7 +171,7 @@ func quantileOf(m run.Metric, name string) (v *float64, lost bool) {
 // add adds a figure of m, in m's unit, and returns it, to be completed before the next add. Its
 // Change is nil if a value is nil, or if only a is 0.
 func (c *Comparison) add(m run.Metric, figure string, a, b *float64) *Figure {
-	f := Figure{Metric: m.Title, name: Title(m), Figure: figure, Unit: m.Unit, A: a, B: b}
+	f := Figure{Metric: m.Title, name: Title(m), word: lostWord(m), Figure: figure, Unit: m.Unit, A: a, B: b}
 	if a != nil && b != nil && (*a != 0 || *b == 0) {
 		change := 0.0
 		if *a != 0 {
@@ -193,6 +198,7 @@ func differences(a, b *run.Result) []Difference {
 	differ("duration asked for", func(r *run.Result) string { return (time.Duration(r.Config.Duration * float64(time.Second))).String() })
 	differ("warm-up", func(r *run.Result) string { return units.Seconds(r.Warmup) })
 	differ("end", ending)
+	differ("format of the result", func(r *run.Result) string { return r.Format })
 	differ("gobench version", func(r *run.Result) string { return units.Safe(r.Gobench) })
 	differ("machine", func(r *run.Result) string {
 		return strings.TrimSpace(units.Safe(r.Environment.Host) + " " + machine(r))
@@ -274,19 +280,28 @@ func (c *Comparison) Text(w io.Writer, s Style) error {
 		if f.Figure != "rps" {
 			name += " " + f.Figure
 		}
-		rows = append(rows, cells(name, f.show(f.A, f.LostA), f.show(f.B, f.LostB), f.changed()))
+		mark := ""
+		if f.Meaning != "" {
+			mark = fmt.Sprintf(" %c", 'a'+slices.Index(changes, f.Meaning))
+		}
+		rows = append(rows, cells(name, f.show(f.A, f.LostA), f.show(f.B, f.LostB), f.changed()+mark))
 	}
 	t.table([]string{"Figures", "A", "B", "change"}, rows)
 	t.printf("\n")
+	for i, meaning := range changes {
+		if slices.ContainsFunc(c.Figures, func(f Figure) bool { return f.Meaning == meaning }) {
+			t.say(fmt.Sprintf("%c  ", 'a'+i), meaning)
+		}
+	}
 	t.say("", "One run of each: repeat both before you believe a small change.")
 	return t.err
 }
 
-// show formats one of the values with its unit: "-" for nil, "no answer" if lost.
+// show formats one of the values with its unit: "-" for nil, "no answer" or "failed" if lost.
 func (f Figure) show(v *float64, lost bool) string {
 	switch {
 	case lost:
-		return unanswered
+		return f.word
 	case v == nil:
 		return "-"
 	case f.Figure == "rps" && f.Unit == "B":

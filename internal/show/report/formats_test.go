@@ -132,19 +132,21 @@ func TestReportsPage(t *testing.T) {
 			t.Errorf("the page has no row of %s", f.Ending)
 		}
 	}
-	var c map[string]any
-	var out bytes.Buffer
-	if err := errors.Join(Compare(checked(), stained("x")).JSON(&out), json.Unmarshal(out.Bytes(), &c)); err != nil {
-		t.Fatal(err)
-	}
 	names := append([]string{}, columns...)
-	for name, v := range c {
-		names = append(names, name)
-		if list, ok := v.([]any); ok {
-			v = list[0]
+	for _, document := range []interface{ JSON(io.Writer) error }{Compare(checked(), stained("x")), Select(checked(), checked())} {
+		var c map[string]any
+		var out bytes.Buffer
+		if err := errors.Join(document.JSON(&out), json.Unmarshal(out.Bytes(), &c)); err != nil {
+			t.Fatal(err)
 		}
-		if fields, ok := v.(map[string]any); ok {
-			names = slices.AppendSeq(names, maps.Keys(fields))
+		for name, v := range c {
+			names = append(names, name)
+			if list, ok := v.([]any); ok {
+				v = list[0]
+			}
+			if fields, ok := v.(map[string]any); ok {
+				names = slices.AppendSeq(names, maps.Keys(fields))
+			}
 		}
 	}
 	for _, name := range names {

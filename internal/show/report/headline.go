@@ -63,7 +63,7 @@ func headlines(r *run.Result) (done, failed string) {
 	}
 	rate, known := begunRate(r, o)
 	if !known {
-		rate = float64(m.All()) / r.Measured
+		rate, _ = reached(r, o)
 	}
 	done = fmt.Sprintf("%s %s in %s, %s/s", units.Count(m.All()), what, units.Seconds(r.Measured), units.Rate(rate))
 	if o.Planned > 0 {
@@ -88,6 +88,9 @@ func headlines(r *run.Result) (done, failed string) {
 		if s := causes(o); s != "" {
 			failed += ": " + s
 		}
+		if w := o.Worst; w != nil {
+			failed += fmt.Sprintf("; worst is %s: %s of %s", units.Safe(w.Part), units.Count(w.Bad()), units.Count(w.All()))
+		}
 	}
 	if n := o.Iterations.Failed; o.Clients() && n > o.Operations.Bad() {
 		failed += fmt.Sprintf("; %s iterations failed", units.Count(n))
@@ -103,6 +106,18 @@ func begunRate(r *run.Result, o run.Outcome) (rate float64, known bool) {
 		role = run.OpBegun
 	}
 	return rateOf(r, role)
+}
+
+// reached is begunRate, and for results of an older gobench the rate of what ended; known is
+// false for a run without load.
+func reached(r *run.Result, o run.Outcome) (rate float64, known bool) {
+	if r.Start.IsZero() || r.Measured <= 0 {
+		return 0, false
+	}
+	if rate, known = begunRate(r, o); !known {
+		rate = float64(o.Main().All()) / r.Measured
+	}
+	return rate, true
 }
 
 // rateOf returns the sum of the rates of what has a role; known is false if nothing has it.
@@ -170,25 +185,33 @@ func causes(o run.Outcome) string {
 	return strings.Join(all, ", ")
 }
 
-// mainTimes formats the figures of the run's first main distribution: "p50 1.00 ms, p99 2.00 ms,
-// max 3.00 ms (http.latency)"; "" without one.
-func mainTimes(r *run.Result) string {
+// mainMetric returns the run's first main distribution of times that recorded something, a
+// client's before a step's; nil without one.
+func mainMetric(r *run.Result) *run.Metric {
 	main := Headline(r.Metrics, func(title string) bool { return recorded(byTitle(r, title)) })
-	slices.SortStableFunc(main, func(a, b run.Metric) int { // a client's before a step's
+	slices.SortStableFunc(main, func(a, b run.Metric) int {
 		return cmp.Compare(oneIf(a.Role == run.StepTime), oneIf(b.Role == run.StepTime))
 	})
-	for _, m := range main {
-		if m.Times == nil {
-			continue
+	for i := range main {
+		if main[i].Times != nil {
+			return &main[i]
 		}
-		var all []string
-		for _, q := range quantiles(m) {
-			if q.name != "p50" && q.name != "p99" && q.name != "max" {
-				continue
-			}
-			all = append(all, q.name+" "+q.of(m))
-		}
-		return strings.Join(all, ", ") + " (" + Title(m) + ")"
 	}
-	return ""
+	return nil
+}
+
+// mainTimes formats the figures of mainMetric: "p50 1.00 ms, p99 2.00 ms, max 3.00 ms
+// (http.latency)"; "" without one.
+func mainTimes(r *run.Result) string {
+	m := mainMetric(r)
+	if m == nil {
+		return ""
+	}
+	var all []string
+	for _, q := range quantiles(*m) {
+		if q.name == "p50" || q.name == "p99" || q.name == "max" {
+			all = append(all, q.name+" "+q.of(*m))
+		}
+	}
+	return strings.Join(all, ", ") + " (" + Title(*m) + ")"
 }

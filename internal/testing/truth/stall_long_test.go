@@ -39,7 +39,7 @@ func stall(t *testing.T, nginx *servers.NginxServer) *measured {
 	}
 	response := r.times(t, "vu.http.response")
 	p99 := float64(stall.Milliseconds()) - 100
-	if off := response.P99/p99 - 1; math.Abs(off) > 0.03 {
+	if off := float64(response.P99)/p99 - 1; math.Abs(off) > 0.03 {
 		t.Errorf("p99 of response times is %.1f ms, truth %.1f ms: off by %.1f %%", response.P99, p99, off*100)
 	}
 	if truth := float64(stall.Milliseconds()); math.Abs(response.Max/truth-1) > 0.03 {
