@@ -2,17 +2,14 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/meter"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // checkMeters are the meters of a check.
@@ -28,7 +25,7 @@ type checkMeters struct{ passed, failed meter.Meter }
 // is counted as an error of source "check", and ok is returned anyway.
 func Check(ctx context.Context, name string, ok bool) bool {
 	r := From(ctx)
-	m, err := r.names().checks.get(name, r.declareCheck)
+	m, err := r.names().checks.Get(name, r.declareCheck)
 	switch {
 	case err != nil:
 		r.Error("check", "declare", err.Error())
@@ -64,17 +61,14 @@ func caller() string {
 }
 
 // declareCheck declares the two metrics of the check name and returns their meters, not all of
-// them with an error, which is that of declare.
+// them with an error, which is that of DeclareGraph.
 func (r *Recorder) declareCheck(name string) (m checkMeters, err error) {
 	title := "check." + name
-	err = r.declare("Checks", metrics.Graph{Title: title, Unit: "N"}, metrics.Counter,
-		namedMetric{title + ".passed", run.Counts{Role: run.CheckPassed, Of: name}, &m.passed},
-		namedMetric{title + ".failed", run.Counts{Role: run.CheckFailed, Of: name}, &m.failed})
+	err = r.Registry.DeclareGraph("Checks", metrics.Graph{Title: title, Unit: "N"}, metrics.Counter,
+		metric(title+".passed", run.Counts{Role: run.CheckPassed, Of: name}, &m.passed),
+		metric(title+".failed", run.Counts{Role: run.CheckFailed, Of: name}, &m.failed))
 	return m, err
 }
-
-// stepMeters are the meters of a step.
-type stepMeters struct{ time, failed meter.Meter }
 
 // Time runs f as a step of a scenario (a transaction, such as "log in") and returns f's error.
 // A successful step records its duration in step.NAME.time, in nanoseconds. A failed one adds
@@ -83,45 +77,5 @@ type stepMeters struct{ time, failed meter.Meter }
 // context.Canceled, is not counted. Steps may be nested. If step can't be declared, Time
 // returns an error without calling f. Any number of goroutines may call Time at once.
 func Time(ctx context.Context, step string, f func() error) error {
-	r := From(ctx)
-	m, err := r.names().steps.get(step, r.declareStep)
-	if err != nil {
-		return fmt.Errorf("step %q: %w", step, err)
-	}
-	began := time.Now()
-	err = f()
-	took := time.Since(began)
-	switch {
-	case err == nil:
-		r.Record(m.time, int64(took))
-	case ctx.Err() == nil && !errors.Is(err, context.Canceled):
-		r.Record(m.failed, 1)
-		var counted interface{ Counted() bool }
-		if !errors.As(err, &counted) || !counted.Counted() { // otherwise the client has counted the text
-			r.Error("step."+step, "step", err.Error())
-			r.Sample("step."+step, "step", func() Exchange {
-				return Exchange{What: fmt.Sprintf("step %q failed", step), Began: began, Parts: []Part{{Name: "after", Took: took}}, Error: err.Error()}
-			})
-		}
-	}
-	r.remark(func() string {
-		if err != nil {
-			return fmt.Sprintf("step %q failed after %s", step, units.Millis(took.Seconds()*1e3))
-		}
-		return fmt.Sprintf("step %q took %s", step, units.Millis(took.Seconds()*1e3))
-	})
-	return err
-}
-
-// declareStep declares the two metrics of the step name and returns their meters, not all of
-// them with an error, which is that of declare.
-func (r *Recorder) declareStep(name string) (m stepMeters, err error) {
-	title := "step." + name
-	if err = r.declare("Steps", metrics.Graph{Title: title + " time", Unit: "ns"}, metrics.Histogram,
-		namedMetric{title + ".time", run.Counts{Role: run.StepTime, Of: name}, &m.time}); err != nil {
-		return m, err
-	}
-	err = r.declare("Steps", metrics.Graph{Title: title, Unit: "N"}, metrics.Counter,
-		namedMetric{title + ".failed", run.Counts{Role: run.StepFailed, Of: name}, &m.failed})
-	return m, err
+	return (*meter.Scope)(From(ctx)).Time(ctx, step, f)
 }

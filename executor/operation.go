@@ -23,7 +23,7 @@ type Operations struct {
 
 	begun, ok, failed, unanswered, bytes meter.Meter
 	latency, age                         meter.Meter
-	statuses, errors                     named[meter.Meter] // by class
+	statuses, errors                     meter.Named[meter.Meter] // by class
 }
 
 // maxClasses limits the classes of failures, and those of errors, of one kind of operation, so
@@ -52,28 +52,28 @@ const (
 // view and comparisons treat them as those of gobench's own clients. The errors are those of
 // [Recorder.Setup].
 func (r *Recorder) Operations(name string) (*Operations, error) {
-	return r.names().operations.get(name, r.declareOperations)
+	return r.names().operations.Get(name, r.declareOperations)
 }
 
 // declareOperations declares the metrics of name that every kind of operation has. Those of
 // classes are declared on first use.
 func (r *Recorder) declareOperations(name string) (*Operations, error) {
 	o := &Operations{name: name}
-	of := func(title string, role run.Role, m *meter.Meter) namedMetric {
-		return namedMetric{name + "." + title, run.Counts{Role: role, Of: name}, m}
+	of := func(title string, role run.Role, m *meter.Meter) meter.One {
+		return metric(name+"."+title, run.Counts{Role: role, Of: name}, m)
 	}
 	for _, d := range []struct {
 		graph metrics.Graph
 		kind  metrics.Type
-		all   []namedMetric
+		all   []meter.One
 	}{
-		{metrics.Graph{Title: "Operations", Unit: "N"}, metrics.Counter, []namedMetric{of("begun", run.OpBegun, &o.begun),
+		{metrics.Graph{Title: "Operations", Unit: "N"}, metrics.Counter, []meter.One{of("begun", run.OpBegun, &o.begun),
 			of("ok", run.OpOK, &o.ok), of("failed", run.OpFailed, &o.failed), of("unanswered", run.OpUnanswered, &o.unanswered)}},
-		{metrics.Graph{Title: "Latency", Unit: "ns"}, metrics.Histogram, []namedMetric{of("latency", run.OpTime, &o.latency)}},
-		{metrics.Graph{Title: "Age of unanswered operations", Unit: "ns"}, metrics.Histogram, []namedMetric{of("age", run.OpAge, &o.age)}},
-		{metrics.Graph{Title: "Bytes", Unit: "B"}, metrics.Counter, []namedMetric{of("bytes", run.Bytes, &o.bytes)}},
+		{metrics.Graph{Title: "Latency", Unit: "ns"}, metrics.Histogram, []meter.One{of("latency", run.OpTime, &o.latency)}},
+		{metrics.Graph{Title: "Age of unanswered operations", Unit: "ns"}, metrics.Histogram, []meter.One{of("age", run.OpAge, &o.age)}},
+		{metrics.Graph{Title: "Bytes", Unit: "B"}, metrics.Counter, []meter.One{of("bytes", run.Bytes, &o.bytes)}},
 	} {
-		if err := r.declare(name, d.graph, d.kind, d.all...); err != nil {
+		if err := r.Registry.DeclareGraph(name, d.graph, d.kind, d.all...); err != nil {
 			return nil, err
 		}
 	}
@@ -82,15 +82,15 @@ func (r *Recorder) declareOperations(name string) (*Operations, error) {
 
 // class returns the meter of a class of failures or errors, which it declares on first use;
 // beyond maxClasses that of otherClass. by is "status" or "error".
-func (o *Operations) class(r *Recorder, known *named[meter.Meter], by, class string, role run.Role) (meter.Meter, error) {
-	if known.len() >= maxClasses && !known.has(class) {
+func (o *Operations) class(r *Recorder, known *meter.Named[meter.Meter], by, class string, role run.Role) (meter.Meter, error) {
+	if known.Len() >= maxClasses && !known.Has(class) {
 		class = otherClass
 	}
-	return known.get(class, func(class string) (m meter.Meter, err error) {
+	return known.Get(class, func(class string) (m meter.Meter, err error) {
 		class = printable(class)
 		graph := metrics.Graph{Title: by + " " + class, Unit: "N"}
 		counts := run.Counts{Role: role, Of: o.name, By: by, Part: class}
-		err = r.declare(o.name, graph, metrics.Counter, namedMetric{o.name + "." + by + "." + class, counts, &m})
+		err = r.Registry.DeclareGraph(o.name, graph, metrics.Counter, metric(o.name+"."+by+"."+class, counts, &m))
 		return m, err
 	})
 }

@@ -55,7 +55,7 @@ func RecordFailure(kind, name string, elapsed time.Duration, err string) {
 // be declared, it counts the reason as an error of source kind and returns false; the meters
 // must not be used then.
 func (r *Recorder) resultOf(kind, name string) (resultMeters, bool) {
-	m, err := r.names().results.get(kind+"."+name, r.declareResult)
+	m, err := r.names().results.Get(kind+"."+name, r.declareResult)
 	if err != nil {
 		r.Error(kind, "declare", err.Error())
 	}
@@ -63,17 +63,17 @@ func (r *Recorder) resultOf(kind, name string) (resultMeters, bool) {
 }
 
 // declareResult declares the four metrics of title, "KIND.NAME", and returns their meters, not
-// all of them with an error, which is that of declare.
+// all of them with an error, which is that of DeclareGraph.
 func (r *Recorder) declareResult(title string) (m resultMeters, err error) {
 	group := "Results (" + title + ")"
 	counts := func(role run.Role) run.Counts { return run.Counts{Role: role, Of: title} }
-	if err = r.declare(group, metrics.Graph{Title: "Results", Unit: "N"}, metrics.Counter,
-		namedMetric{title + ".ok", counts(run.OpOK), &m.ok}, namedMetric{title + ".fail", counts(run.OpUnanswered), &m.fail}); err != nil {
+	if err = r.Registry.DeclareGraph(group, metrics.Graph{Title: "Results", Unit: "N"}, metrics.Counter,
+		metric(title+".ok", counts(run.OpOK), &m.ok), metric(title+".fail", counts(run.OpUnanswered), &m.fail)); err != nil {
 		return m, err
 	}
-	if err = r.declare(group, metrics.Graph{Title: "Latency", Unit: "ns"}, metrics.Histogram, namedMetric{title + ".latency", counts(run.OpTime), &m.latency}); err != nil {
+	if err = r.Registry.DeclareGraph(group, metrics.Graph{Title: "Latency", Unit: "ns"}, metrics.Histogram, metric(title+".latency", counts(run.OpTime), &m.latency)); err != nil {
 		return m, err
 	}
-	err = r.declare(group, metrics.Graph{Title: "Bytes", Unit: "B"}, metrics.Counter, namedMetric{title + ".bytes", counts(run.Bytes), &m.bytes})
+	err = r.Registry.DeclareGraph(group, metrics.Graph{Title: "Bytes", Unit: "B"}, metrics.Counter, metric(title+".bytes", counts(run.Bytes), &m.bytes))
 	return m, err
 }

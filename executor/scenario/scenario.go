@@ -15,7 +15,7 @@ import (
 // panic ends this user only, and is counted.
 type VuFunc func(ctx context.Context, vui int)
 
-// Vu is a class of virtual users. Exactly one of Fu, Start, Exec and Tasks is set.
+// Vu is a class of virtual users. Exactly one of Fu, Start, Exec, Steps and Tasks is set.
 type Vu struct {
 	// Nu is the number of users of this class over all hosts: 1 to 10,000,000.
 	Nu int
@@ -41,6 +41,10 @@ type Vu struct {
 	// Exec is a step with an optional preparation that is not timed; all users of the class
 	// share it, and call it at once.
 	Exec Executor
+	// Steps are what each iteration does, in order, each timed by itself as step.NAME.time: a
+	// login, then a search, then an order. The first that fails ends the iteration. All users
+	// of the class share them.
+	Steps []Step
 	// Tasks are alternative iterations of a user. Each iteration is one of them, picked by
 	// weight, independently of all other users.
 	Tasks []Task
@@ -48,6 +52,13 @@ type Vu struct {
 	// Its ctx has the values of Setup's. It ends after 5 s (1 s if the run was cancelled), and
 	// a Stop that has not returned by that time is left behind.
 	Stop func(context.Context)
+}
+
+// Step is one of the steps of an iteration. Its time is that of ExecContext, without
+// PrepareContext; the iteration's own time has the preparations of all steps but the first.
+type Step struct {
+	Name string // in reports, 1 to 64 bytes, unique in its class
+	Exec Executor
 }
 
 // Task is one of the things that a user does.
@@ -101,9 +112,11 @@ type Iterate func(ctx context.Context) error
 func (f Iterate) Iterate(ctx context.Context) error { return f(ctx) }
 
 // Executor is a step of a scenario. Setup runs once in each executor process before the clock
-// starts, and its ctx is the parent of each iteration's ctx. ExecContext is the timed step;
-// its error is counted by its text, and the ctx that it returns is not used. Several users
-// call ExecContext at once.
+// starts, and its ctx is the parent of each iteration's ctx (of several steps, that of the Setup
+// of the next one). ExecContext is the timed step; its error is counted by its text. The ctx that
+// it returns goes to the next step of the same iteration, to PrepareContext if that has one; nil
+// stands for the ctx that it received. It must be derived from that, and ends with the iteration.
+// Several users call ExecContext at once.
 type Executor interface {
 	Setup(context.Context) (context.Context, error)
 	ExecContext(context.Context) (context.Context, error)

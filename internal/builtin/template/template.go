@@ -4,7 +4,6 @@
 package template
 
 import (
-	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gobench-io/gobench/executor/data"
+	"github.com/gobench-io/gobench/internal/run/uuid"
 )
 
 // Values holds the values for rendering a request's texts. Number, UUID and row are the same
@@ -50,7 +50,7 @@ type kind int
 const (
 	literal kind = iota
 	sequence
-	uuid
+	randomID
 	random
 	user
 	column
@@ -148,7 +148,7 @@ func parsePart(s string, encoding encoding) (part, error) {
 	case name == "seq":
 		p.kind = sequence
 	case name == "uuid":
-		p.kind = uuid
+		p.kind = randomID
 	case name == "vu":
 		p.kind = user
 	case name == "rand":
@@ -240,7 +240,7 @@ func (t *Template) Append(b []byte, v *Values) []byte {
 				n = v.Rand.Uint64N(p.span)
 			}
 			b = strconv.AppendInt(b, int64(uint64(p.low)+n), 10)
-		case uuid:
+		case randomID:
 			b = v.appendUUID(b)
 		case column:
 			at := len(b)
@@ -250,25 +250,10 @@ func (t *Template) Append(b []byte, v *Values) []byte {
 	return b
 }
 
-// appendUUID appends the request's UUID, version 4 (RFC 9562, section 5.4), as its 36
-// characters. The first call after Next draws it. v.Rand must be set.
+// appendUUID appends the request's UUID, as its 36 characters. The first call after Next draws it. v.Rand must be set.
 func (v *Values) appendUUID(b []byte) []byte {
 	if !v.hasUUID {
-		var raw [16]byte
-		high, low := v.Rand.Uint64(), v.Rand.Uint64()
-		for i := range 8 {
-			raw[i], raw[8+i] = byte(high>>(8*i)), byte(low>>(8*i))
-		}
-		raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
-		u := v.uuid[:]
-		from := 0
-		for i, n := range [...]int{4, 2, 2, 2, 6} {
-			hex.Encode(u, raw[from:from+n])
-			if u = u[2*n:]; i < 4 {
-				u[0], u = '-', u[1:]
-			}
-			from += n
-		}
+		uuid.Append(v.uuid[:0], v.Rand)
 		v.hasUUID = true
 	}
 	return append(b, v.uuid[:]...)

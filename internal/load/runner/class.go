@@ -18,6 +18,7 @@ import (
 type class struct {
 	name     string
 	vu       scenario.Vu
+	steps    []scenario.Step // of each iteration; nil without Exec and Steps
 	number   int
 	share    *wire.Share
 	segment  segment.Segment // the numbers of this executor's users
@@ -85,15 +86,17 @@ func (c *class) prepare(ctx context.Context) error {
 	// All users share what Setup opens; the iterations that use it are waited for.
 	c.setup, c.owner = meter.With(ctx, c.registry, nil, c.setupSource())
 	c.phaseNow(c.owner)
-	var err error
-	switch {
-	case c.vu.Setup != nil:
-		err = c.runSetup(c.vu.Setup)
-	case c.vu.Exec != nil:
-		err = c.runSetup(c.vu.Exec.Setup)
+	var setups []func(context.Context) (context.Context, error)
+	if c.vu.Setup != nil {
+		setups = append(setups, c.vu.Setup)
 	}
-	if err != nil {
-		return err
+	for _, s := range c.steps {
+		setups = append(setups, s.Exec.Setup)
+	}
+	for _, setup := range setups {
+		if err := c.runSetup(setup); err != nil {
+			return err
+		}
 	}
 	c.parent, c.end = context.WithCancel(c.setup)
 	c.zero.Store(int64(clock()))

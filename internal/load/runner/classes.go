@@ -54,20 +54,25 @@ func Check(vus scenario.Vus) ([]*wire.Class, error) {
 	return classes, nil
 }
 
+// hasControls reports whether a name has control characters.
+func hasControls(name string) bool {
+	return strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
 // check validates a class and returns it. With an error, too, it returns a class, with at
 // least its name.
 func check(vu scenario.Vu) (*wire.Class, error) {
 	c := &wire.Class{Name: className(vu), Nu: int64(vu.Nu), Rate: vu.Rate}
 	roles := 0
-	for _, set := range []bool{vu.Fu != nil, vu.Start != nil, vu.Exec != nil, len(vu.Tasks) > 0} {
+	for _, set := range []bool{vu.Fu != nil, vu.Start != nil, vu.Exec != nil, len(vu.Steps) > 0, len(vu.Tasks) > 0} {
 		if set {
 			roles++
 		}
 	}
 	switch {
 	case roles != 1:
-		return c, fmt.Errorf("%d of Fu, Start, Exec and Tasks are set: set exactly one", roles)
-	case len(vu.Name) > maxName || strings.ContainsFunc(vu.Name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return c, fmt.Errorf("%d of Fu, Start, Exec, Steps and Tasks are set: set exactly one", roles)
+	case len(vu.Name) > maxName || hasControls(vu.Name):
 		return c, fmt.Errorf("field Name is longer than %d bytes or has control characters", maxName)
 	case vu.Nu < 1:
 		return c, fmt.Errorf("field Nu is %d: want the number of users, 1 or more", vu.Nu)
@@ -76,7 +81,7 @@ func check(vu scenario.Vu) (*wire.Class, error) {
 	case math.IsNaN(vu.Rate) || vu.Rate < 0 || vu.Rate > maxRate:
 		return c, fmt.Errorf("field Rate is %v: want the users started per second, 0 (all at once) to %d", vu.Rate, maxRate)
 	}
-	if err := checkTasks(vu.Tasks); err != nil {
+	if err := errors.Join(checkTasks(vu.Tasks), checkSteps(vu.Steps)); err != nil {
 		return c, err
 	}
 	c.Closed = true
@@ -190,7 +195,7 @@ func checkArrival(load scenario.Arrival, c *wire.Class) error {
 }
 
 // className returns the name of the class, or else that of its function or type without the
-// package, "tasks" or "users", cut to 56 bytes to leave room for a suffix.
+// package, "tasks", "steps" or "users", cut to 56 bytes to leave room for a suffix.
 func className(vu scenario.Vu) string {
 	if vu.Name != "" {
 		return vu.Name
@@ -203,6 +208,8 @@ func className(vu scenario.Vu) string {
 		name = funcName(vu.Start)
 	case len(vu.Tasks) > 0:
 		name = "tasks"
+	case len(vu.Steps) > 0:
+		name = "steps"
 	case vu.Exec != nil:
 		name = strings.TrimLeft(reflect.TypeOf(vu.Exec).String(), "*")
 		name = name[strings.LastIndexByte(name, '.')+1:]

@@ -81,7 +81,7 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 		if start.Once {
 			vu, share = single(vu, share)
 		}
-		c := &class{name: classes[i].Name, vu: vu, number: i, share: share, segment: seg, rate: share.Rate, inTurn: start.Once, seed: start.Seed, registry: r, note: run.note,
+		c := &class{name: classes[i].Name, vu: vu, steps: stepsOf(vu), number: i, share: share, segment: seg, rate: share.Rate, inTurn: start.Once, seed: start.Seed, registry: r, note: run.note,
 			stop: run.stop, stopped: &run.stopped, elapsed: time.Duration(start.ElapsedNs), ended: make(chan struct{}), control: newControl(), taker: uint64(start.Turn)}
 		if !seg.All() {
 			c.rate, c.executor = vu.Rate, uint64(start.Executor)+1

@@ -2,39 +2,95 @@ package runner
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// step is the user of an Executor; all users of a class share the Executor.
-type step struct {
-	exec    scenario.Executor
-	prepare scenario.Preparer // nil if the Executor is no Preparer
-	ctx     context.Context   // of the next ExecContext, returned by PrepareContext
+// stepsOf returns the steps of each iteration of a class: those of Steps, or that of Exec, which
+// has no name; nil if the class has neither.
+func stepsOf(vu scenario.Vu) []scenario.Step {
+	if vu.Exec != nil {
+		return []scenario.Step{{Exec: vu.Exec}}
+	}
+	return vu.Steps
 }
 
-// newStep returns a user that calls exec, which all users of the class share.
-func newStep(exec scenario.Executor) *step {
-	p, _ := exec.(scenario.Preparer)
-	return &step{exec: exec, prepare: p}
+// checkSteps validates the steps of a class.
+func checkSteps(steps []scenario.Step) error {
+	names := map[string]bool{}
+	for i, s := range steps {
+		switch {
+		case s.Exec == nil:
+			return fmt.Errorf("field Steps: step %d (%q) has no Exec", i+1, s.Name)
+		case s.Name == "" || len(s.Name) > maxName || hasControls(s.Name):
+			return fmt.Errorf("field Steps: step %d has the Name %q: want 1 to %d bytes without control characters", i+1, s.Name, maxName)
+		case names[s.Name]:
+			return fmt.Errorf("field Steps: two steps have the Name %q: each needs its own", s.Name)
+		}
+		names[s.Name] = true
+	}
+	return nil
 }
 
-// Prepare runs PrepareContext, if there is one, which is not timed, and stores the context for
-// Iterate: the one that it returns, or ctx if that is nil. The error is PrepareContext's.
-func (s *step) Prepare(ctx context.Context) (err error) {
-	s.ctx = ctx
-	if s.prepare != nil {
-		if s.ctx, err = s.prepare.PrepareContext(ctx); s.ctx == nil {
-			s.ctx = ctx
+// stepper is a user that takes the steps of its class, one after the other, in each iteration.
+type stepper struct {
+	steps []scenario.Step // of all users of the class
+	ctx   context.Context // of the first step of the next iteration
+	scope *meter.Scope
+}
+
+// Prepare prepares the first step, which is not timed, and stores the context for Iterate.
+func (s *stepper) Prepare(ctx context.Context) (err error) {
+	s.ctx, err = prepare(ctx, s.steps[0])
+	return err
+}
+
+// prepare returns the context for a step: that of PrepareContext, if it is a Preparer and returns
+// one, else ctx. The error is PrepareContext's.
+func prepare(ctx context.Context, step scenario.Step) (context.Context, error) {
+	p, ok := step.Exec.(scenario.Preparer)
+	if !ok {
+		return ctx, nil
+	}
+	next, err := p.PrepareContext(ctx)
+	if next == nil {
+		next = ctx
+	}
+	return next, err
+}
+
+// Iterate takes the steps, each with the context of the one before it, until one fails. The last
+// Prepare is for the first of them. A step with a name is timed, without its preparation.
+func (s *stepper) Iterate(ctx context.Context) error {
+	at := s.ctx
+	for i, step := range s.steps {
+		err := ctx.Err()
+		if i > 0 && err == nil {
+			if at, err = prepare(at, step); err != nil {
+				return fmt.Errorf("prepare step %q: %w", step.Name, err)
+			}
+		}
+		exec := func() error {
+			next, err := step.Exec.ExecContext(at)
+			if next != nil {
+				at = next
+			}
+			return err
+		}
+		switch {
+		case err != nil:
+		case step.Name == "":
+			err = exec()
+		default:
+			err = s.scope.Time(ctx, step.Name, exec)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
-// Iterate runs ExecContext with the ctx of the last Prepare, which must have been called.
-func (s *step) Iterate(context.Context) error {
-	_, err := s.exec.ExecContext(s.ctx)
-	return err
-}
-
-var _ preparer = (*step)(nil)
+var _ preparer = (*stepper)(nil)

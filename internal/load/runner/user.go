@@ -88,8 +88,8 @@ func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 	switch {
 	case c.vu.Fu != nil:
 		return scenario.Iterate(func(ctx context.Context) error { c.vu.Fu(ctx, vui); return nil }), nil
-	case c.vu.Exec != nil:
-		return newStep(c.vu.Exec), nil
+	case len(c.steps) > 0:
+		return &stepper{steps: c.steps, scope: meter.ScopeOf(ctx)}, nil
 	case len(c.vu.Tasks) > 0:
 		return &tasker{class: c, vui: vui, rand: meter.ScopeOf(ctx).Rand()}, nil
 	}

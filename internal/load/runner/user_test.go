@@ -138,6 +138,73 @@ func TestExecutorAndPreparer(t *testing.T) {
 	})
 }
 
+// part is a step that appends its name to what its ctx carries, and notes what it received.
+type part struct {
+	name     string
+	prepares time.Duration
+	takes    time.Duration
+	fails    func(n int64) bool
+	calls    atomic.Int64
+	got      sync.Map // what ExecContext received
+}
+
+func (p *part) Setup(ctx context.Context) (context.Context, error) {
+	return context.WithValue(ctx, link("path"), path(ctx)+" setup-"+p.name), nil
+}
+
+func (p *part) PrepareContext(ctx context.Context) (context.Context, error) {
+	if p.prepares == 0 {
+		return nil, nil
+	}
+	time.Sleep(p.prepares)
+	return context.WithValue(ctx, link("path"), path(ctx)+" prepare-"+p.name), nil
+}
+
+func (p *part) ExecContext(ctx context.Context) (context.Context, error) {
+	p.got.Store(path(ctx), true)
+	time.Sleep(p.takes)
+	if n := p.calls.Add(1); p.fails != nil && p.fails(n) {
+		return nil, errors.New(p.name + " failed")
+	}
+	return context.WithValue(ctx, link("path"), path(ctx)+" "+p.name), nil
+}
+
+func path(ctx context.Context) string {
+	s, _ := ctx.Value(link("path")).(string)
+	return s
+}
+
+// Steps are taken in order, each with the context of the one before it (S1-4), and timed one by
+// one; the first that fails ends the iteration.
+func TestSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		login := &part{name: "login", prepares: 20 * time.Millisecond, takes: 3 * time.Millisecond}
+		search := &part{name: "search", takes: 5 * time.Millisecond, fails: func(n int64) bool { return n%5 == 0 }}
+		order := &part{name: "order", prepares: 40 * time.Millisecond, takes: 7 * time.Millisecond}
+		o := play(t, t.Context(), scenario.Vus{{Name: "shop", Nu: 2, Load: scenario.Times(5),
+			Steps: []scenario.Step{{Name: "login", Exec: login}, {Name: "search", Exec: search}, {Name: "order", Exec: order}}}}, &wire.Start{}, nil)
+		o.want(t, map[string]int64{"shop.iterations": 10, "shop.errors": 2, "shop.service": 8,
+			"step.login.time": 10, "step.search.time": 8, "step.search.failed": 2, "step.order.time": 8})
+		for title, want := range map[string]time.Duration{"step.login.time": 3 * time.Millisecond, "step.order.time": 7 * time.Millisecond, "shop.service": 55 * time.Millisecond} {
+			if got := time.Duration(o.max[title]); got != want {
+				t.Errorf("%s is %v, want %v", title, got, want)
+			}
+		}
+		setups := " setup-login setup-search setup-order"
+		for p, want := range map[*part]string{login: setups + " prepare-login", search: setups + " prepare-login login", order: setups + " prepare-login login search prepare-order"} {
+			p.got.Range(func(got, _ any) bool {
+				if got != want {
+					t.Errorf("%s received the context of %q, want %q", p.name, got, want)
+				}
+				return true
+			})
+		}
+		if n := order.calls.Load(); n != 8 {
+			t.Errorf("%d orders, want 8: none after a search that failed", n)
+		}
+	})
+}
+
 func TestSetupThatFails(t *testing.T) {
 	for name, setup := range map[string]func(context.Context) (context.Context, error){
 		"error": func(context.Context) (context.Context, error) { return nil, errors.New("no database") },
