@@ -41,7 +41,7 @@ func (a *app) newLocalRun(load loadFlags, o local.Options) *localRun {
 
 // run runs the load, blocks until it has ended and is reported, and returns nil for exit
 // status 0, else an error with the status. Wrong names of reports and profiles are usage
-// errors before anything runs. It catches signals until the load has ended; after a run
+// errors before anything runs. It catches signals until the run is reported; after a run
 // that took place it begins the background compile (build.StartBackground). The end of ctx kills
 // the executor; the status is then 130.
 func (l *localRun) run(ctx context.Context) error {
@@ -54,8 +54,8 @@ func (l *localRun) run(ctx context.Context) error {
 	if err := l.load.inside.makeFiles(); err != nil {
 		return err
 	}
-	stopSignals := l.signals()
-	defer stopSignals()
+	signals := l.signals()
+	defer signals.stop()
 	l.view = l.app.view(&l.load, live.Run{Name: l.options.Name, Target: l.options.Config.Target}, l.press)
 	defer l.view.Flush() // also after a panic the terminal is restored
 	l.log = l.load.inside.logger(writerFunc(l.logLines))
@@ -64,7 +64,7 @@ func (l *localRun) run(ctx context.Context) error {
 	l.loading.Store(false)
 	l.requests.Wait()
 	l.view.Flush()
-	stopSignals()
+	signals.over()
 	if l.result.State.Final() {
 		defer build.StartBackground()
 		err = l.end(outputs, err)
@@ -99,8 +99,8 @@ func (l *localRun) happened(e event.Event) {
 
 // signals makes a first Ctrl-C (or SIGTERM, or the end of the terminal) stop the run,
 // which then drains, and a second Ctrl-C or SIGTERM cancel it; under nohup the end of the
-// terminal is ignored. The caller must call the returned function, as that of catch.
-func (l *localRun) signals() (stop func()) {
+// terminal is ignored. The caller must call over and stop, as catch says.
+func (l *localRun) signals() *caught {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		all = append(all, syscall.SIGHUP)

@@ -108,13 +108,13 @@ func (r *remoteRun) run(ctx context.Context, outputs report.Outputs, queue func(
 	r.change = func(c event.Change) error {
 		return r.client.Control(ctx, r.id, types.Control{What: c.What, Class: c.Class, Users: c.Users, Rate: c.Rate})
 	}
-	stopSignals := catch(func(os.Signal) { r.signal(ctx) }, os.Interrupt, syscall.SIGTERM)
-	defer stopSignals()
+	signals := catch(func(os.Signal) { r.signal(ctx) }, os.Interrupt, syscall.SIGTERM)
+	defer signals.stop()
 	r.view = r.app.view(&r.load, live.Run{Name: r.title(), Target: r.target}, r.press)
 	defer r.view.Flush()
 	result, err := r.follow(ctx, queue)
 	r.view.Flush()
-	stopSignals()
+	signals.over()
 	r.requests.Wait()
 	if err == nil && !unbegun(result) {
 		err = r.report(outputs, result, r.series(ctx), "", "the master has the run: gobench report "+r.id+" --master "+r.client.URL()+" -o FILE writes it again")

@@ -69,7 +69,7 @@ func TestEndIsRefused(t *testing.T) {
 // Who ends a run before its master has returned the run's id ends it once that is known.
 func TestEndBeforeTheID(t *testing.T) {
 	const id = "20260102-150405-a1b2c3"
-	catch(func(os.Signal) {}, os.Interrupt)() // the goroutine of os/signal never ends
+	catch(func(os.Signal) {}, os.Interrupt).stop() // the goroutine of os/signal never ends
 	for _, tt := range []struct {
 		name string
 		end  func(*remoteRun, context.Context)

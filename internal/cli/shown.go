@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
@@ -108,34 +105,6 @@ func (r *shownRun) steer(look func(func(*live.Run)), changes func(*live.Run) []e
 				r.emit(event.Event{Kind: event.Note, Text: "the load is unchanged: " + err.Error()})
 			}
 		}
-	})
-}
-
-// catch calls do with each of these signals, in one goroutine. The caller must call the
-// returned function when the run is over, which waits for do; further calls do nothing. Until
-// then a closed pipe does not end this process.
-func catch(do func(os.Signal), signals ...os.Signal) (stop func()) {
-	ch := make(chan os.Signal, 4)
-	signal.Notify(ch, signals...)
-	gone := make(chan os.Signal, 1)
-	signal.Notify(gone, syscall.SIGPIPE) // a write then fails, without a signal
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case s := <-ch:
-				do(s)
-			case <-done:
-				return
-			}
-		}
-	}()
-	return sync.OnceFunc(func() {
-		signal.Stop(ch)
-		signal.Stop(gone)
-		close(done)
-		<-ended
 	})
 }
 

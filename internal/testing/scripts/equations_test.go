@@ -90,6 +90,9 @@ func TestEquations(t *testing.T) {
 				interrupt(t, cmd, target, end+1)
 			}
 			_ = cmd.Wait() // the result says how it ended
+			if _, err := os.Stat(out); err != nil {
+				t.Fatalf("%v ended by %d left no result:\n%s", args[4:], end, printed.String())
+			}
 			r, measured, warmup := readSeries(t, out)
 			what := fmt.Sprintf("%v, ended by %d, %s, target late %v fails %v hangs %v breaks %v", args[4:], end, r.State, target.late, target.fails, target.hangs, target.breaks)
 			equal(t, r, what)
