@@ -50,8 +50,8 @@ func catch(do func(os.Signal), signals ...os.Signal) *caught {
 	return c
 }
 
-// over waits for a call of do. From now on there is none, since the run is over and what follows
-// is its report: signals are ignored for meant, and then end this process; a closed pipe does at
+// over waits for a call of do, and do is not called any more, since the run is over and what
+// follows is its report: signals are ignored for meant, and then end this process; a closed pipe does at
 // once.
 func (c *caught) over() {
 	c.mu.Lock()

@@ -42,6 +42,10 @@ func (a *active) prepare(ctx context.Context) error {
 	if a.blobs, err = a.compile(ctx, source, chosen); err != nil {
 		return err
 	}
+	if err := weighable(a.order.Options.Split, chosen); err != nil {
+		a.result.Failure = run.FailedInput
+		return err
+	}
 	if err := a.to(ctx, run.Starting, "", byMaster); err != nil {
 		return err
 	}
@@ -290,10 +294,41 @@ func (a *active) share(hello *wire.Hello) (map[*place][]*wire.Start, error) {
 	return starts, nil
 }
 
-// weight returns an agent's weight in the split of the load, by its id or else by its name;
-// the default is 1, and a 0 that is returned counts as 1.
+// weighable returns an error if an agent does not know what its share is to be proportional to.
+func weighable(s run.Split, agents []member) error {
+	for _, w := range agents {
+		if n, of := size(s, w.beat.GetHello()); n <= 0 {
+			return fmt.Errorf("the load can't be split by %s: agent %s does not know %s; use another --split, or --weight", s, w.Name, of)
+		}
+	}
+	return nil
+}
+
+// memoryUnit is the step of memory in weights: segment.MaxRound limits their sum.
+const memoryUnit = 64 << 20
+
+// size returns to what an agent's share is proportional, 1 or more, and what that is in words; 0
+// if it is unknown.
+func size(s run.Split, h *agentpb.Hello) (n int64, of string) {
+	switch s {
+	case run.SplitCPUs:
+		return int64(h.GetCpus()), "the number of its CPUs"
+	case run.SplitMemory:
+		return (h.GetMemory() + memoryUnit - 1) / memoryUnit, "the size of its memory"
+	case run.SplitLink:
+		return h.GetLinkMbits(), "the speed of the network device with which it reaches the master (as a virtual one may)"
+	}
+	return 1, ""
+}
+
+// weight returns an agent's weight in the split of the load: of those that were given, by its id
+// or else by its name, where the default is 1 and a 0 counts as 1; else what the split says.
 func (a *active) weight(h *place) int {
 	w := a.order.Options.Weights
+	if len(w) == 0 {
+		n, _ := size(a.order.Options.Split, h.beat.GetHello())
+		return int(max(n, 1))
+	}
 	if n, ok := w[h.ID]; ok {
 		return n
 	}

@@ -119,6 +119,12 @@ func check(o *run.Options, limit time.Duration) error {
 	if o.Lost != "" && !slices.Contains([]run.LostPolicy{run.LostContinue, run.LostStop, run.LostRebalance}, o.Lost) {
 		return wrong("on_lost", "it is %q: want continue, stop or rebalance", o.Lost)
 	}
+	switch {
+	case o.Split != "" && !slices.Contains(run.Splits, o.Split):
+		return wrong("split", "it is %q: want even, cpus, memory or link", o.Split)
+	case o.Split != "" && o.Split != run.SplitEven && len(o.Weights) > 0:
+		return wrong("split", "it is %q beside weights, which are shares too: leave one of them out", o.Split)
+	}
 	for name, w := range o.Weights {
 		if w < 0 || w > 1_000_000 {
 			return wrong("weights."+name, "it is %d: want 0 to 1,000,000", w)

@@ -33,6 +33,7 @@ type Options struct {
 	Thresholds   []string          `json:"thresholds,omitempty"`
 	Agents       []string          `json:"agents,omitempty"`  // ids or names of the agents that run it; empty: all that are connected
 	Weights      map[string]int    `json:"weights,omitempty"` // share of an agent by id or name, relative to the others; empty: equal shares
+	Split        Split             `json:"split,omitempty"`   // "": SplitEven
 	Lost         LostPolicy        `json:"on_lost,omitempty"` // "": LostContinue
 	Guards       Guards            `json:"guards,omitzero"`
 	Command      []string          `json:"command,omitempty"` // that submitted it, without secrets
@@ -45,6 +46,20 @@ type Builtin struct {
 	Target  string            `json:"target"`            // where it sends its load
 	Options map[string]string `json:"options,omitempty"` // of the load
 }
+
+// Split is what the shares of agents are proportional to, unless Options.Weights sets them.
+type Split string
+
+// The splits.
+const (
+	SplitEven   Split = "even"   // equal shares
+	SplitCPUs   Split = "cpus"   // the number of CPUs
+	SplitMemory Split = "memory" // the size of the memory
+	SplitLink   Split = "link"   // the speed of the network device with which an agent reaches its master
+)
+
+// Splits are all of them.
+var Splits = []Split{SplitEven, SplitCPUs, SplitMemory, SplitLink}
 
 // LostPolicy defines what a run does when it loses an agent.
 type LostPolicy string

@@ -205,7 +205,7 @@ func files(p *process.Process) int64 {
 }
 
 // Hello sets the host's part of an agent's hello. It leaves a name that is set, and values
-// that are unknown here.
+// that are unknown here. The address must be set before.
 func Hello(h *agentpb.Hello) {
 	h.Os, h.Arch, h.Cpus = runtime.GOOS, runtime.GOARCH, int32(runtime.NumCPU())
 	if h.Name == "" {
@@ -214,6 +214,7 @@ func Hello(h *agentpb.Hello) {
 	if m, err := mem.VirtualMemory(); err == nil {
 		h.Memory = int64(m.Total)
 	}
+	h.LinkMbits = linkOf(h.Address)
 	if v, err := host.KernelVersion(); err == nil {
 		h.Kernel = v
 	}

@@ -4,6 +4,7 @@ package hoststat
 
 import (
 	"os"
+	"path/filepath"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -90,5 +91,29 @@ func TestHello(t *testing.T) {
 	Hello(&h)
 	if h.Os != runtime.GOOS || h.Arch != runtime.GOARCH || int(h.Cpus) != runtime.NumCPU() || h.Memory == 0 || h.Name == "" || h.Kernel == "" {
 		t.Errorf("hello %v", &h)
+	}
+}
+
+// The speed of a device is that of sysfs; it is unknown without one, or as -1.
+func TestLinkSpeed(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{"fast": "25000\n", "unknown": "-1\n", "odd": "fast\n"} {
+		dir := filepath.Join(root, "class/net", name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "speed"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]int64{"fast": 25000, "unknown": 0, "odd": 0, "missing": 0} {
+		if got := speedOf(root, name); got != want {
+			t.Errorf("%s: %d Mbit/s, want %d", name, got, want)
+		}
+	}
+	for _, address := range []string{"", "127.0.0.1", "203.0.113.7", "x"} {
+		if got := linkOf(address); got != 0 {
+			t.Errorf("%q: %d Mbit/s, want 0", address, got)
+		}
 	}
 }

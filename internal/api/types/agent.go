@@ -35,6 +35,7 @@ type Machine struct {
 	OpenFiles uint64 `json:"open_files" doc:"limit per process"`
 	Isolation uint32 `json:"isolation" doc:"of executors: 0 the same user, 1 a user of their own, 2 also a cgroup"`
 	Address   string `json:"address,omitempty"`
+	Link      int64  `json:"link_mbits,omitempty" doc:"speed of the network device with that address, Mbit/s; missing if it is unknown"`
 }
 
 // Load holds the load of an agent's host: rates over the last second, others at its end.
@@ -75,7 +76,7 @@ func (a *Agent) Beat(b *agentpb.Beat) {
 	if h := b.GetHello(); h != nil {
 		a.Machine = &Machine{
 			Version: h.GetVersion(), OS: h.GetOs(), Arch: h.GetArch(), Kernel: h.GetKernel(), CPU: h.GetCpu(), CPUs: int(h.GetCpus()),
-			Memory: h.GetMemory(), OpenFiles: h.GetOpenFiles(), Isolation: h.GetIsolation(), Address: h.GetAddress(),
+			Memory: h.GetMemory(), OpenFiles: h.GetOpenFiles(), Isolation: h.GetIsolation(), Address: h.GetAddress(), Link: h.GetLinkMbits(),
 		}
 	}
 	if h := b.GetHost(); h != nil {

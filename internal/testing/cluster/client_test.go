@@ -159,6 +159,10 @@ func TestClientOfThePage(t *testing.T) {
 		if len(r.Hosts) != 2 {
 			t.Errorf("%d hosts", len(r.Hosts))
 		}
+		o.Split = run.SplitLink // these agents reach their master by the loopback device
+		r = c.Finished(t, c.Submit(t, scenario, o, file), time.Minute)
+		wants(t, r.Cause, "does not know the speed of the network device")
+		o.Split = run.SplitCPUs
 		o.Guards.ErrorRate = 0.05
 		r = c.Finished(t, c.Submit(t, scenario, o, file), time.Minute)
 		wants(t, r.Cause, "of the operations of lines failed")

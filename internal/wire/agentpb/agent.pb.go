@@ -39,8 +39,9 @@ type Hello struct {
 	OpenFiles     uint64                 `protobuf:"varint,9,opt,name=open_files,json=openFiles,proto3" json:"open_files,omitempty"` // limit of a process
 	Kernel        string                 `protobuf:"bytes,10,opt,name=kernel,proto3" json:"kernel,omitempty"`
 	Cpu           string                 `protobuf:"bytes,11,opt,name=cpu,proto3" json:"cpu,omitempty"`
-	Isolation     uint32                 `protobuf:"varint,12,opt,name=isolation,proto3" json:"isolation,omitempty"` // level of executors: 0 same user, 1 own user, 2 and a cgroup
-	Address       string                 `protobuf:"bytes,13,opt,name=address,proto3" json:"address,omitempty"`      // the local address of its connection to the master
+	Isolation     uint32                 `protobuf:"varint,12,opt,name=isolation,proto3" json:"isolation,omitempty"`                  // level of executors: 0 same user, 1 own user, 2 and a cgroup
+	Address       string                 `protobuf:"bytes,13,opt,name=address,proto3" json:"address,omitempty"`                       // the local address of its connection to the master
+	LinkMbits     int64                  `protobuf:"varint,14,opt,name=link_mbits,json=linkMbits,proto3" json:"link_mbits,omitempty"` // speed of the network device with that address, Mbit/s; 0 if unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -164,6 +165,13 @@ func (x *Hello) GetAddress() string {
 		return x.Address
 	}
 	return ""
+}
+
+func (x *Hello) GetLinkMbits() int64 {
+	if x != nil {
+		return x.LinkMbits
+	}
+	return 0
 }
 
 // Join asks to become an agent. It is sent with the secret of a join token.
@@ -2320,7 +2328,7 @@ var File_internal_wire_agentpb_agent_proto protoreflect.FileDescriptor
 
 const file_internal_wire_agentpb_agent_proto_rawDesc = "" +
 	"\n" +
-	"!internal/wire/agentpb/agent.proto\x12\x12gobench.cluster.v1\x1a\x18internal/wire/wire.proto\"\xb8\x02\n" +
+	"!internal/wire/agentpb/agent.proto\x12\x12gobench.cluster.v1\x1a\x18internal/wire/wire.proto\"\xd7\x02\n" +
 	"\x05Hello\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1a\n" +
@@ -2336,7 +2344,9 @@ const file_internal_wire_agentpb_agent_proto_rawDesc = "" +
 	" \x01(\tR\x06kernel\x12\x10\n" +
 	"\x03cpu\x18\v \x01(\tR\x03cpu\x12\x1c\n" +
 	"\tisolation\x18\f \x01(\rR\tisolation\x12\x18\n" +
-	"\aaddress\x18\r \x01(\tR\aaddress\"w\n" +
+	"\aaddress\x18\r \x01(\tR\aaddress\x12\x1d\n" +
+	"\n" +
+	"link_mbits\x18\x0e \x01(\x03R\tlinkMbits\"w\n" +
 	"\x04Join\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x10\n" +
