@@ -73,6 +73,8 @@ type session struct {
 	profiles   *profile.Taker // takes the profiles that are requested during the load
 	ledgers    string         // folder for the ledger; "": no ledger
 	ledger     *ledger
+	start      *wire.Start
+	summary    *summary // nil if the scenario has no function done
 }
 
 // send sends m to the parent. It may block while the parent does not read. An error means that
@@ -113,6 +115,9 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	start := first.GetStart()
 	if start == nil {
 		return fmt.Errorf("the parent's first message is a %T, want a start", first.GetMessage())
+	}
+	if s.start = start; done != nil {
+		s.summary = newSummary()
 	}
 	s.look(start, r)
 	defer s.log.close()
@@ -263,6 +268,7 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 	var last atomic.Bool // the last batch was sent, or is about to be
 	go func() {
 		sent <- run.Report(began, done, func(b *wire.Batch) error {
+			s.summarize(ctx, b)
 			s.ledger.add(b)
 			last.Store(b.Final != nil)
 			return s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Batch{Batch: b}})
@@ -287,6 +293,23 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 		return err
 	case <-time.After(flushLimit):
 		return fmt.Errorf("the last batch was not taken in %v", flushLimit)
+	}
+}
+
+// summarize adds a batch to the scenario's summary, and with the last one calls done, unless the
+// run was cancelled. What goes wrong becomes a note of the batch.
+func (s *session) summarize(ctx context.Context, b *wire.Batch) {
+	if s.summary == nil {
+		return
+	}
+	if err := s.summary.add(b); err != nil {
+		b.Notes = append(b.Notes, err.Error())
+	}
+	if b.Final == nil || ctx.Err() != nil {
+		return
+	}
+	if note := call(done, s.summary.of(b.Final, s.start)); note != "" {
+		b.Notes = append(b.Notes, note)
 	}
 }
 

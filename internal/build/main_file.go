@@ -14,15 +14,16 @@ import (
 const mainFile = "zz_gobench_main.go"
 
 // addMain checks that the scenario's files, which must have been read, are one package, and
-// adds the main function to the copy: a single call, as all logic is in package executor. A
-// function thresholds without parameters and with one result is called besides export. It
+// adds the main function to the copy: one or two calls, as all logic is in package executor. A
+// function thresholds without parameters and with one result is called besides export, and one
+// done(executor.Summary) is passed on. It
 // returns an *InputError if a file is of another package or named mainFile or has func main,
 // or none has func export. If a file without export does not parse, main is empty, and the
 // compiler reports what is wrong.
 func (p *project) addMain() error {
 	main := p.packages[0]
-	var export, thresholds *ast.FuncDecl
-	var home, second *goFile // the files of export and thresholds
+	var export, thresholds, done *ast.FuncDecl
+	var home, second, third *goFile // their files
 	taken := map[string]bool{}
 	refuse := func(f *goFile, pos token.Pos, problem, fix string) error {
 		return &InputError{File: p.shown(f.name), Line: f.line(pos), Problem: problem, Fix: fix}
@@ -45,6 +46,10 @@ func (p *project) addMain() error {
 			case "export":
 				if export == nil {
 					export, home = fn, f
+				}
+			case "done":
+				if takesSummary(fn.Type) {
+					done, third = fn, f
 				}
 			case "thresholds":
 				if fn.Type.Params.NumFields() == 0 && fn.Type.Results.NumFields() == 1 {
@@ -85,21 +90,45 @@ func (p *project) addMain() error {
 		}
 		args += ", " + more + "..."
 	}
-	text := fmt.Sprintf("package main\n\nimport %s%q\n\nfunc main() { %s.Main(%s) }\n", alias, sdkPath+"/executor", name, args)
+	first := ""
+	if done != nil {
+		at, err := at(third, done)
+		if err != nil {
+			return refuse(third, done.Pos(), err.Error(), "rename it")
+		}
+		first = fmt.Sprintf("%s.Done(%s); ", name, at)
+	}
+	text := fmt.Sprintf("package main\n\nimport %s%q\n\nfunc main() { %s%s.Main(%s) }\n", alias, sdkPath+"/executor", first, name, args)
 	p.files[path.Join(p.dir, mainFile)] = []byte(text)
 	return nil
 }
 
-// call returns the source of a call of a function of f, as "/*line FILE:5:6*/export()", at the
+// takesSummary reports whether a function has one parameter of a type Summary of some package,
+// and no result.
+func takesSummary(t *ast.FuncType) bool {
+	if t.Results.NumFields() > 0 || t.Params.NumFields() != 1 || len(t.Params.List) != 1 {
+		return false
+	}
+	of, ok := t.Params.List[0].Type.(*ast.SelectorExpr)
+	return ok && of.Sel.Name == "Summary"
+}
+
+// call returns the source of a call of a function of f: that of at, with parentheses.
+func call(f *goFile, fn *ast.FuncDecl) (string, error) {
+	text, err := at(f, fn)
+	return text + "()", err
+}
+
+// at returns the source of a function of f as a value, as "/*line FILE:5:6*/export", at the
 // function's own line, so that the compiler reports a wrong type there. It returns an error,
 // for the user, if the name of f cannot be in a comment.
-func call(f *goFile, fn *ast.FuncDecl) (string, error) {
+func at(f *goFile, fn *ast.FuncDecl) (string, error) {
 	name := path.Base(f.name)
 	if strings.ContainsAny(name, "\r\n*") {
 		return "", errors.New("the file's name cannot be written in a comment")
 	}
-	at := f.fset.PositionFor(fn.Name.Pos(), false)
-	return fmt.Sprintf("/*line %s:%d:%d*/%s()", name, at.Line, at.Column, fn.Name.Name), nil
+	pos := f.fset.PositionFor(fn.Name.Pos(), false)
+	return fmt.Sprintf("/*line %s:%d:%d*/%s", name, pos.Line, pos.Column, fn.Name.Name), nil
 }
 
 // constrained reports whether a file has a //go:build line: whether it belongs to a build
