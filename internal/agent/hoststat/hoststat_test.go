@@ -4,8 +4,8 @@ package hoststat
 
 import (
 	"os"
-	"path/filepath"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
