@@ -74,7 +74,8 @@ type session struct {
 	ledgers    string         // folder for the ledger; "": no ledger
 	ledger     *ledger
 	start      *wire.Start
-	summary    *summary // nil if the scenario has no function done
+	summary    *summary    // nil if the scenario has no function done
+	final      *wire.Final // that was sent, for the summary
 }
 
 // send sends m to the parent. It may block while the parent does not read. An error means that
@@ -159,7 +160,10 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	case err := <-gone:
 		return errors.Join(err, profiles.End())
 	}
-	return s.load(ctx, run, profiles, gone)
+	if err = s.load(ctx, run, profiles, gone); err == nil {
+		s.conclude(ctx)
+	}
+	return err
 }
 
 // look enables what start requests. With Once, exchanges and remarks are sent as they happen,
@@ -268,7 +272,7 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 	var last atomic.Bool // the last batch was sent, or is about to be
 	go func() {
 		sent <- run.Report(began, done, func(b *wire.Batch) error {
-			s.summarize(ctx, b)
+			s.summarize(b)
 			s.ledger.add(b)
 			last.Store(b.Final != nil)
 			return s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Batch{Batch: b}})
@@ -296,20 +300,28 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 	}
 }
 
-// summarize adds a batch to the scenario's summary, and with the last one calls done, unless the
-// run was cancelled. What goes wrong becomes a note of the batch.
-func (s *session) summarize(ctx context.Context, b *wire.Batch) {
+// summarize adds a batch to the scenario's summary. What goes wrong becomes a note of the batch.
+func (s *session) summarize(b *wire.Batch) {
 	if s.summary == nil {
 		return
 	}
 	if err := s.summary.add(b); err != nil {
 		b.Notes = append(b.Notes, err.Error())
 	}
-	if b.Final == nil || ctx.Err() != nil {
+	if b.Final != nil {
+		s.final = b.Final
+	}
+}
+
+// conclude calls the scenario's function done, after the parent has accepted the last batch, so
+// that nothing which done does can cost it; not if the run was cancelled. What goes wrong is
+// printed.
+func (s *session) conclude(ctx context.Context) {
+	if s.summary == nil || s.final == nil || ctx.Err() != nil {
 		return
 	}
-	if note := call(done, s.summary.of(b.Final, s.start)); note != "" {
-		b.Notes = append(b.Notes, note)
+	if problem := call(done, s.summary.of(s.final, s.start)); problem != "" {
+		fmt.Fprintln(os.Stderr, "gobench executor:", problem)
 	}
 }
 

@@ -3,7 +3,7 @@
 // returns the [Recorder] of a user's ctx, which has the same methods.
 //
 // An executor is the program that gobench compiles from a scenario. Its main function calls
-// [Main] and nothing else.
+// [Main], and [Done] before it if the scenario has such a function, and nothing else.
 package executor
 
 import (

@@ -81,18 +81,23 @@ func (r *Recorder) declareOperations(name string) (*Operations, error) {
 }
 
 // class returns the meter of a class of failures or errors, which it declares on first use;
-// beyond maxClasses that of otherClass. by is "status" or "error".
-func (o *Operations) class(r *Recorder, known *meter.Named[meter.Meter], by, class string, role run.Role) (meter.Meter, error) {
-	if known.Len() >= maxClasses && !known.Has(class) {
-		class = otherClass
+// beyond maxClasses about that of otherClass. by is "status" or "error". If it can't be declared,
+// that is counted as an error, and known is false.
+func (op *Operation) class(all *meter.Named[meter.Meter], by, class string, role run.Role) (m meter.Meter, known bool) {
+	if !all.Has(class) {
+		if class = strings.Clone(printable(class)); !all.Has(class) && all.Len() >= maxClasses { // the clone: it may be a part of a large answer
+			class = otherClass
+		}
 	}
-	return known.Get(class, func(class string) (m meter.Meter, err error) {
-		class = printable(class)
-		graph := metrics.Graph{Title: by + " " + class, Unit: "N"}
-		counts := run.Counts{Role: role, Of: o.name, By: by, Part: class}
-		err = r.Registry.DeclareGraph(o.name, graph, metrics.Counter, metric(o.name+"."+by+"."+class, counts, &m))
+	m, err := all.Get(class, func(class string) (m meter.Meter, err error) {
+		o, graph := op.of, metrics.Graph{Title: by + " " + class, Unit: "N"}
+		err = op.recorder.Registry.DeclareGraph(o.name, graph, metrics.Counter, metric(o.name+"."+by+"."+class, run.Counts{Role: role, Of: o.name, By: by, Part: class}, &m))
 		return m, err
 	})
+	if err != nil {
+		op.recorder.Registry.Failed(op.phase, op.of.name, "declare", err.Error())
+	}
+	return m, err == nil
 }
 
 // maxClass is the length of the part of a class that is in a title, bytes.
@@ -156,7 +161,13 @@ func (op *Operation) OK(bytes int64) {
 	if !op.open {
 		return
 	}
-	took := op.answered(op.of.ok, bytes)
+	took := conn.Now() - op.began
+	e := op.recorder.Registry.Entry(op.phase)
+	e.Add(op.of.ok, 1)
+	e.Record(op.of.latency, int64(took))
+	e.Add(op.of.bytes, bytes)
+	e.Close()
+	op.end()
 	op.recorder.remark(func() string { return fmt.Sprintf("%s: ok after %s, %d B", op.of.name, shown(took), bytes) })
 }
 
@@ -168,28 +179,20 @@ func (op *Operation) Failed(class string) {
 		return
 	}
 	o, r := op.of, op.recorder
-	took := op.answered(o.failed, 0)
-	if m, err := o.class(r, &o.statuses, "status", class, run.OpFailed); err != nil {
-		r.Registry.Failed(op.phase, o.name, "declare", err.Error())
-	} else {
-		m.RecordIn(op.phase, 1)
+	took := conn.Now() - op.began
+	m, known := op.class(&o.statuses, "status", class, run.OpFailed)
+	e := r.Registry.Entry(op.phase)
+	if known {
+		e.Add(m, 1)
 	}
+	e.Add(o.failed, 1)
+	e.Record(o.latency, int64(took))
+	e.Close()
+	op.end()
 	r.remark(func() string { return fmt.Sprintf("%s: answered %s after %s", o.name, class, shown(took)) })
 	r.Sample(o.name, class, func() Exchange {
 		return Exchange{What: o.name + " was answered " + class, Began: time.Now().Add(-took), Parts: []Part{{Name: "after", Took: took}}}
 	})
-}
-
-// answered counts an operation with an answer, and ends it.
-func (op *Operation) answered(how meter.Meter, bytes int64) time.Duration {
-	took := conn.Now() - op.began
-	e := op.recorder.Registry.Entry(op.phase)
-	e.Add(how, 1)
-	e.Record(op.of.latency, int64(took))
-	e.Add(op.of.bytes, bytes)
-	e.Close()
-	op.end()
-	return took
 }
 
 // Unanswered ends the operation as one without an answer. class is a word such as "timeout" or
@@ -221,12 +224,9 @@ func (op *Operation) Error(err error) error {
 func (op *Operation) lost(class, text string) {
 	o, r := op.of, op.recorder
 	waited := conn.Now() - op.began
-	m, err := o.class(r, &o.errors, "error", class, run.OpUnanswered)
-	if err != nil {
-		r.Registry.Failed(op.phase, o.name, "declare", err.Error())
-	}
+	m, known := op.class(&o.errors, "error", class, run.OpUnanswered)
 	e := r.Registry.Entry(op.phase)
-	if err == nil {
+	if known {
 		e.Add(m, 1)
 	}
 	e.Add(o.unanswered, 1)

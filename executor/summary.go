@@ -54,21 +54,23 @@ func (t Total) Quantile(q float64) (value int64, ok bool) {
 	return t.values.QuantileAmong(q, t.lost), true
 }
 
-// Done sets a function to be called once at the end of the run, after the Stop functions: the
-// function done(executor.Summary) of a scenario. What it prints is in the output of the run. It is
-// not called if the run is cancelled, and is left behind if it takes more than 5 s. Generated
-// code calls Done before [Main].
+// Done sets a function to be called at the end of the run, once in each executor, when all that it
+// has counted has been delivered: the function done(executor.Summary) of a scenario. What it
+// prints is in the output of the run. It is not called if the run is cancelled, and is cut off
+// after 1 s. Generated code calls Done before [Main].
 func Done(f func(Summary)) { done = f }
 
 var done func(Summary) // nil: none
 
-// doneLimit is how long done may take.
-const doneLimit = 5 * time.Second
+// doneLimit is how long done may take. The process that started this one waits a little longer
+// for its end.
+const doneLimit = time.Second
 
 // summary adds up batches.
 type summary struct {
 	metrics    []run.Metric
-	sums, warm map[uint32]int64 // of counters, and numbers of values, by metric
+	sums       map[uint32]int64 // of counters, and numbers of values, by metric, of the measured phase
+	warm       map[uint32]int64 // what came in a warm-up's time, of both phases
 	gauges     map[uint32]int64
 	histograms map[uint32]*hdr.Histogram
 }
@@ -82,12 +84,16 @@ func (s *summary) add(b *wire.Batch) error {
 	for _, m := range b.Declared {
 		s.metrics = append(s.metrics, m.Metric())
 	}
-	sums := s.sums
-	if b.GetWarmup() {
-		sums = s.warm
+	add := func(metric uint32, n int64) {
+		if !b.GetWarmup() {
+			s.sums[metric] += n
+		}
+		if b.InWarmup() {
+			s.warm[metric] += n
+		}
 	}
 	for _, c := range b.Counters {
-		sums[c.Metric] += c.Add
+		add(c.Metric, c.Add)
 	}
 	for _, g := range b.Gauges {
 		s.gauges[g.Metric] = g.Value
@@ -97,7 +103,7 @@ func (s *summary) add(b *wire.Batch) error {
 		if err := h.Decode(x.Counts); err != nil {
 			return fmt.Errorf("add up the histogram %d: %w", x.Metric, err)
 		}
-		sums[x.Metric] += int64(h.Count())
+		add(x.Metric, int64(h.Count()))
 		if b.GetWarmup() {
 			continue
 		}
@@ -141,7 +147,8 @@ func (s *summary) of(final *wire.Final, start *wire.Start) Summary {
 	return all
 }
 
-// call calls done with a summary and returns a note if it panics or takes too long; "" if not.
+// call calls done with a summary and returns what went wrong, if it panics or takes too long; ""
+// if nothing did.
 func call(done func(Summary), s Summary) string {
 	ended := make(chan string, 1)
 	go func() {
@@ -158,6 +165,6 @@ func call(done func(Summary), s Summary) string {
 	case note := <-ended:
 		return note
 	case <-time.After(doneLimit):
-		return fmt.Sprintf("the scenario's function done took more than %v and was left behind", doneLimit)
+		return fmt.Sprintf("the scenario's function done took more than %v and was cut off", doneLimit)
 	}
 }

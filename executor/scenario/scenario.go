@@ -57,7 +57,7 @@ type Vu struct {
 // Step is one of the steps of an iteration. Its time is that of ExecContext, without
 // PrepareContext; the iteration's own time has the preparations of all steps but the first.
 type Step struct {
-	Name string // in reports, 1 to 64 bytes, unique in its class
+	Name string // in reports, 1 to 64 bytes, unique in its class; steps of one name in several classes add up
 	Exec Executor
 }
 

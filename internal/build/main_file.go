@@ -7,6 +7,8 @@ import (
 	"go/ast"
 	"go/token"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -48,7 +50,7 @@ func (p *project) addMain() error {
 					export, home = fn, f
 				}
 			case "done":
-				if takesSummary(fn.Type) {
+				if takesSummary(f.ast, fn.Type) {
 					done, third = fn, f
 				}
 			case "thresholds":
@@ -92,37 +94,47 @@ func (p *project) addMain() error {
 	}
 	first := ""
 	if done != nil {
-		at, err := at(third, done)
+		value, err := placed(third, done)
 		if err != nil {
 			return refuse(third, done.Pos(), err.Error(), "rename it")
 		}
-		first = fmt.Sprintf("%s.Done(%s); ", name, at)
+		first = fmt.Sprintf("%s.Done(%s); ", name, value)
 	}
 	text := fmt.Sprintf("package main\n\nimport %s%q\n\nfunc main() { %s%s.Main(%s) }\n", alias, sdkPath+"/executor", first, name, args)
 	p.files[path.Join(p.dir, mainFile)] = []byte(text)
 	return nil
 }
 
-// takesSummary reports whether a function has one parameter of a type Summary of some package,
-// and no result.
-func takesSummary(t *ast.FuncType) bool {
+// takesSummary reports whether a function of a file has one parameter, an executor.Summary, and no
+// result. Another function of the name is one of the scenario's own.
+func takesSummary(f *ast.File, t *ast.FuncType) bool {
 	if t.Results.NumFields() > 0 || t.Params.NumFields() != 1 || len(t.Params.List) != 1 {
 		return false
 	}
 	of, ok := t.Params.List[0].Type.(*ast.SelectorExpr)
-	return ok && of.Sel.Name == "Summary"
+	if !ok || of.Sel.Name != "Summary" {
+		return false
+	}
+	name, ok := of.X.(*ast.Ident)
+	return ok && slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool {
+		path, err := strconv.Unquote(i.Path.Value)
+		if err != nil || !strings.HasPrefix(path, sdkPath+"/") || !strings.HasSuffix(path, "/executor") { // also of /v2
+			return false
+		}
+		return i.Name == nil && name.Name == "executor" || i.Name != nil && name.Name == i.Name.Name
+	})
 }
 
-// call returns the source of a call of a function of f: that of at, with parentheses.
+// call returns the source of a call of a function of f: that of placed, with parentheses.
 func call(f *goFile, fn *ast.FuncDecl) (string, error) {
-	text, err := at(f, fn)
+	text, err := placed(f, fn)
 	return text + "()", err
 }
 
-// at returns the source of a function of f as a value, as "/*line FILE:5:6*/export", at the
+// placed returns the source of a function of f as a value, as "/*line FILE:5:6*/export", at the
 // function's own line, so that the compiler reports a wrong type there. It returns an error,
 // for the user, if the name of f cannot be in a comment.
-func at(f *goFile, fn *ast.FuncDecl) (string, error) {
+func placed(f *goFile, fn *ast.FuncDecl) (string, error) {
 	name := path.Base(f.name)
 	if strings.ContainsAny(name, "\r\n*") {
 		return "", errors.New("the file's name cannot be written in a comment")

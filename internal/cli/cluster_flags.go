@@ -41,7 +41,11 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 	fs.Lookup("guard-p99").DefValue = ""
 	fs.Float64Var(&f.maxRate, "guard-rate", 0, "end the run when more operations a second are done")
 	_ = cmd.RegisterFlagCompletionFunc("split", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"even", "cpus", "memory", "link"}, cobra.ShellCompDirectiveNoFileComp
+		var all []string
+		for _, s := range run.Splits {
+			all = append(all, string(s))
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp
 	})
 	_ = cmd.RegisterFlagCompletionFunc("on-lost", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"continue", "stop", "rebalance"}, cobra.ShellCompDirectiveNoFileComp

@@ -27,6 +27,7 @@ type remoteRun struct {
 	name   string // of the scenario, as typed; empty: the master's name of it
 	target string // of a built-in scenario
 	leave  func() // stops following the run
+	over   func() // says that the run is over: see caught.over
 
 	mu   sync.Mutex
 	id   string // of the run; empty until the master has returned it; guarded by mu until then
@@ -110,6 +111,7 @@ func (r *remoteRun) run(ctx context.Context, outputs report.Outputs, queue func(
 	}
 	signals := catch(func(os.Signal) { r.signal(ctx) }, os.Interrupt, syscall.SIGTERM)
 	defer signals.stop()
+	r.over = signals.over
 	r.view = r.app.view(&r.load, live.Run{Name: r.title(), Target: r.target}, r.press)
 	defer r.view.Flush()
 	result, err := r.follow(ctx, queue)
@@ -153,6 +155,7 @@ func (r *remoteRun) follow(ctx context.Context, queue func(context.Context) (run
 	if err != nil {
 		return nil, refusal(fmt.Errorf("follow run %s, which the master has: %w", r.id, err))
 	}
+	r.over() // signals that come now do not cost the report
 	var result *run.Result
 	err = r.client.Repeat(ctx, restarting, func() (err error) {
 		result, err = r.client.Result(ctx, r.id)

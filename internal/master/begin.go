@@ -34,16 +34,16 @@ func (a *active) prepare(ctx context.Context) error {
 		a.result.Failure = run.FailedLost
 		return err
 	}
+	if err := weighable(a.order.Options.Split, chosen); err != nil {
+		a.result.Failure = run.FailedInput
+		return err
+	}
 	var source run.Source
 	err = a.m.retry(ctx, "read a run's source", func() (err error) { source, err = a.m.Store.RunSource(ctx, a.id); return err })
 	if err != nil {
 		return err
 	}
 	if a.blobs, err = a.compile(ctx, source, chosen); err != nil {
-		return err
-	}
-	if err := weighable(a.order.Options.Split, chosen); err != nil {
-		a.result.Failure = run.FailedInput
 		return err
 	}
 	if err := a.to(ctx, run.Starting, "", byMaster); err != nil {

@@ -121,7 +121,7 @@ func check(o *run.Options, limit time.Duration) error {
 	}
 	switch {
 	case o.Split != "" && !slices.Contains(run.Splits, o.Split):
-		return wrong("split", "it is %q: want even, cpus, memory or link", o.Split)
+		return wrong("split", "it is %q: want one of %v", o.Split, run.Splits)
 	case o.Split != "" && o.Split != run.SplitEven && len(o.Weights) > 0:
 		return wrong("split", "it is %q beside weights, which are shares too: leave one of them out", o.Split)
 	}

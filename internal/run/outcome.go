@@ -14,6 +14,7 @@ type Outcome struct {
 	Dropped    int64   // of these, given up because no user was free
 	Unserved   int64   // of these, still waiting when the load ended
 	Void       int64   // iterations that found no data left
+	Unprepared int64   // iterations that did not begin, as their preparation failed
 	Panics     int64   // users that a panic ended
 	Causes     []Cause // why operations failed, the most frequent first
 	Worst      *Named  // of the parts that operations have by name, as URLs, the one of which most failed; nil if none did
@@ -95,6 +96,8 @@ func OutcomeOf(metrics []Metric, count func(Metric) int64) Outcome {
 			o.Unserved += n
 		case ClassVoid:
 			o.Void += n
+		case ClassUnprepared:
+			o.Unprepared += n
 		case ClassPanics:
 			o.Panics += n
 		}

@@ -37,6 +37,7 @@ const (
 	ClassDone        Role = "class.done"         // iterations that ended by themselves, failed ones included
 	ClassFailed      Role = "class.failed"       // part of ClassDone
 	ClassCut         Role = "class.cut"          // begun iterations that the run's end cut short
+	ClassUnprepared  Role = "class.unprepared"   // iterations that did not begin, as their preparation failed
 	ClassVoid        Role = "class.void"         // begun iterations that found no data left, so that the load ended
 	ClassResponse    Role = "class.response"     // from the planned start to the end, of successful iterations
 	ClassService     Role = "class.service"      // from the begin to the end, of successful iterations
@@ -63,7 +64,7 @@ const (
 var roles = map[Role]MetricType{
 	OpBegun: Counter, OpOK: Counter, OpFailed: Counter, OpUnanswered: Counter, OpResent: Counter, OpFollowed: Counter, OpTime: Histogram, OpAge: Histogram,
 	ClassActive: Gauge, ClassStarted: Counter, ClassFinished: Counter, ClassPanics: Counter, ClassPlanned: Counter, ClassBegun: Counter, ClassLate: Counter,
-	ClassDropped: Counter, ClassUnserved: Counter, ClassAge: Histogram, ClassDone: Counter, ClassFailed: Counter, ClassCut: Counter, ClassVoid: Counter, ClassResponse: Histogram, ClassService: Histogram,
+	ClassDropped: Counter, ClassUnserved: Counter, ClassAge: Histogram, ClassDone: Counter, ClassFailed: Counter, ClassCut: Counter, ClassVoid: Counter, ClassUnprepared: Counter, ClassResponse: Histogram, ClassService: Histogram,
 	ClassFailure: Histogram, ClassTask: Histogram, ClassLag: Histogram, ClassWait: Histogram, ClassBehind: Gauge, ClassUsersBehind: Gauge,
 	StepTime: Histogram, StepFailed: Counter, CheckPassed: Counter, CheckFailed: Counter,
 	Bytes: "", Connections: "", Detail: "", Own: Histogram,
@@ -109,7 +110,7 @@ func (r Role) Ages() []Role {
 	switch r {
 	case OpTime:
 		return []Role{OpAge}
-	case ClassResponse, ClassService:
+	case ClassResponse: // of a service time nothing is known: ages count from the planned start
 		return []Role{ClassFailure, ClassAge}
 	}
 	return nil

@@ -69,6 +69,7 @@ func TestFirstThreadEnds(t *testing.T) {
 	for name, less := range map[string]func(*sandbox.Box){
 		"group": func(b *sandbox.Box) { b.UID = 0 },
 		"user":  func(b *sandbox.Box) { b.Cgroups = nil },
+		"mark":  func(b *sandbox.Box) { b.Cgroups, b.UID = nil, 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -84,11 +84,7 @@ func (b *Box) killUser() {
 func (b *Box) marked() (pids []int) {
 	mark := []byte(MarkEnv + "=" + b.Mark)
 	eachProcess(func(pid int) {
-		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err != nil {
-			return // another user's, or it has ended
-		}
-		for v := range bytes.SplitSeq(env, []byte{0}) {
+		for v := range bytes.SplitSeq(environOf(pid), []byte{0}) {
 			if bytes.Equal(v, mark) && alive(pid) {
 				pids = append(pids, pid)
 				return
@@ -96,6 +92,25 @@ func (b *Box) marked() (pids []int) {
 		}
 	})
 	return pids
+}
+
+// environOf returns the environment of a process; nil if it has ended, or is another user's. One
+// whose first thread has ended has it in its other threads.
+func environOf(pid int) []byte {
+	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // nothing, or an error, as the kernel likes
+	if len(env) > 0 || !alive(pid) {
+		return env
+	}
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil
+	}
+	for _, t := range threads {
+		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/environ", pid, t.Name())); err == nil && len(env) > 0 {
+			return env
+		}
+	}
+	return nil
 }
 
 // processesOf returns the ids of processes with a user among their user ids (real, effective,

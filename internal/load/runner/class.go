@@ -37,6 +37,7 @@ type class struct {
 	end      func()          // ends parent
 	gate     *meter.Gate     // nil if the class has no iterations to wait for
 	zero     atomic.Int64    // when the class's clock began, on clock
+	underway atomic.Bool     // the load has begun
 	stop     <-chan struct{} // closed when the load is over
 	stopped  *atomic.Int64   // when, on clock; set before stop is closed
 	elapsed  time.Duration   // how long the run had lasted when this executor began

@@ -21,6 +21,7 @@ type counts struct {
 	iterations meter.Meter // done, failed ones included
 	errors     meter.Meter
 	cut        meter.Meter // iterations that the end of the run cut short, without a result
+	unprepared meter.Meter // iterations that did not begin, as Prepare failed
 	void       meter.Meter // iterations that found no data left, so that the load ended
 	age        meter.Meter // histogram: from the planned start until an iteration was cut or stayed unserved, ns
 	response   meter.Meter // histogram: from an iteration's planned start to its end without error, ns
@@ -60,6 +61,7 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 	if !once(vu) {
 		d.graph("Iterations begun", "N", metrics.Counter, one{"begun", run.ClassBegun, &c.begun})
 		d.graph("Iterations", "N", metrics.Counter, one{"iterations", run.ClassDone, &c.iterations}, one{"errors", run.ClassFailed, &c.errors}, one{"cut", run.ClassCut, &c.cut}, one{"void", run.ClassVoid, &c.void})
+		d.graph("Iterations not prepared", "N", metrics.Counter, one{"unprepared", run.ClassUnprepared, &c.unprepared})
 		d.graph("Iteration time", "ns", metrics.Histogram, one{"response", run.ClassResponse, &c.response}, one{"service", run.ClassService, &c.service}, one{"failure", run.ClassFailure, &c.failure}, one{"age", run.ClassAge, &c.age})
 	}
 	tasks := taskNames(vu.Tasks)
@@ -72,6 +74,11 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 	d.graph("Start lag", "ns", metrics.Histogram, one{"start_lag", run.ClassLag, &c.lag})
 	if err := r.Declare([]metrics.Group{d.group}, d.counts); err != nil {
 		return nil, err
+	}
+	for _, s := range vu.Steps {
+		if err := r.DeclareStep(s.Name); err != nil {
+			return nil, err
+		}
 	}
 	for title, m := range d.meters {
 		var err error

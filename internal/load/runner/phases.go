@@ -10,9 +10,9 @@ import (
 )
 
 // phase returns the phase of what begins, or was to begin, at a time of the class's clock; no
-// phase if the run has no warm-up.
+// phase if the run has no warm-up, and before the load begins.
 func (c *class) phase(at time.Duration) meter.Phase {
-	if len(c.warmups) == 0 {
+	if len(c.warmups) == 0 || !c.underway.Load() { // the clock of the set-up is not the load's
 		return meter.NoPhase
 	}
 	if warm, _ := c.warmups.at(at); warm {
@@ -27,12 +27,7 @@ func (c *class) phaseNow(s *meter.Scope) {
 	if len(c.warmups) == 0 {
 		return
 	}
-	s.PhaseNow = func() meter.Phase {
-		if c.zero.Load() == 0 {
-			return meter.NoPhase
-		}
-		return c.phase(c.now())
-	}
+	s.PhaseNow = func() meter.Phase { return c.phase(c.now()) }
 }
 
 // numbered reports whether users are busy with the last of a number of iterations: the load of

@@ -156,6 +156,7 @@ func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 	var running sync.WaitGroup
 	for _, c := range r.classes {
 		c.zero.Store(int64(zero))
+		c.underway.Store(true)
 		running.Go(func() { c.run(r.alarm) })
 	}
 	go func() {

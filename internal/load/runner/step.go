@@ -38,13 +38,27 @@ func checkSteps(steps []scenario.Step) error {
 type stepper struct {
 	steps []scenario.Step // of all users of the class
 	ctx   context.Context // of the first step of the next iteration
+	end   func()          // ends the contexts of an iteration; nil if it has been called
 	scope *meter.Scope
 }
 
-// Prepare prepares the first step, which is not timed, and stores the context for Iterate.
+// Prepare prepares the first step, which is not timed, and stores the context for Iterate. The
+// contexts of several steps end with their iteration.
 func (s *stepper) Prepare(ctx context.Context) (err error) {
+	s.Close()
+	if len(s.steps) > 1 {
+		ctx, s.end = context.WithCancel(ctx)
+	}
 	s.ctx, err = prepare(ctx, s.steps[0])
 	return err
+}
+
+// Close ends the contexts of the last iteration.
+func (s *stepper) Close() {
+	if s.end != nil {
+		s.end()
+		s.end = nil
+	}
 }
 
 // prepare returns the context for a step: that of PrepareContext, if it is a Preparer and returns
@@ -64,6 +78,8 @@ func prepare(ctx context.Context, step scenario.Step) (context.Context, error) {
 // Iterate takes the steps, each with the context of the one before it, until one fails. The last
 // Prepare is for the first of them. A step with a name is timed, without its preparation.
 func (s *stepper) Iterate(ctx context.Context) error {
+	defer s.Close()
+	defer s.Close()
 	at := s.ctx
 	for i, step := range s.steps {
 		err := ctx.Err()

@@ -192,7 +192,7 @@ func (c *class) ready(ctx context.Context, scope *meter.Scope, u scenario.User, 
 	scope.SetPhase(c.phase(now))
 	if err := p.Prepare(ctx); err != nil {
 		if !c.cutShort(ctx, err) && !c.voided(ctx) {
-			c.failed(ctx, "prepare", err, now)
+			c.failed(ctx, c.counts.unprepared, "prepare", err, now)
 		}
 		return c.now(), false
 	}
@@ -237,7 +237,7 @@ func (c *class) once(ctx context.Context, scope *meter.Scope, u scenario.User, p
 	}
 	e.Close()
 	if err != nil {
-		c.failed(ctx, "iteration", err, begin)
+		c.failed(ctx, c.counts.errors, "iteration", err, begin)
 		end = c.now()
 	}
 	return end, true
@@ -323,10 +323,10 @@ func (c *class) voided(ctx context.Context) bool {
 	return c.control.touched.Load() && meter.ScopeOf(ctx).Exhausted()
 }
 
-// failed counts a failed iteration that began at began, as fail does too, and waits until
-// minFailure has passed since then, or ctx ends.
-func (c *class) failed(ctx context.Context, what string, err error, began time.Duration) {
-	meter.ScopeOf(ctx).Record(c.counts.errors, 1)
+// failed counts a failed iteration or preparation that began at began in m, as fail does too, and
+// waits until minFailure has passed since then, or ctx ends.
+func (c *class) failed(ctx context.Context, m meter.Meter, what string, err error, began time.Duration) {
+	meter.ScopeOf(ctx).Record(m, 1)
 	c.fail(ctx, what, err, began)
 	if rest := minFailure - (c.now() - began); rest > 0 {
 		t := time.NewTimer(rest)

@@ -84,7 +84,7 @@ func TestStartPrepareCloseStop(t *testing.T) {
 			}}}
 		o := play(t, t.Context(), vus, &wire.Start{}, nil)
 		// Of four rounds one has no iteration, since its Prepare failed.
-		o.want(t, map[string]int64{"f.started": 3, "f.iterations": 6, "f.errors": 2, "f.service": 6})
+		o.want(t, map[string]int64{"f.started": 3, "f.iterations": 6, "f.errors": 0, "f.unprepared": 2, "f.service": 6})
 		if !stopped.Load() || o.failures["start cannot start"] != 1 || o.failures["prepare not ready"] != 2 {
 			t.Errorf("stopped %v, failures %v", stopped.Load(), o.failures)
 		}

@@ -147,12 +147,12 @@ func (j *Judge) add(w *Window) {
 	j.note(w, portsSignal, float64(w.NoPorts), grade(float64(w.NoPorts), none, 0), "")
 }
 
-// few is the number of starts up to which the rest of a run has no level of start lag.
+// few is the number of starts below which a short window has no level of start lag.
 const few = 10
 
-// loads returns the classes of w whose start lag has a level. In the rest of a run, a few
-// milliseconds behind its last whole interval, a class with few starts has none: one start
-// does not stand for an interval.
+// loads returns the classes of w whose start lag has a level. In a short window, as the rest of a
+// run behind its last whole interval, a class with few starts has none: one start does not stand
+// for an interval.
 func (j *Judge) loads(w *Window) []Load {
 	if w.Length >= shortest || j.windows == 1 {
 		return w.Loads

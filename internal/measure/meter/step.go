@@ -23,6 +23,13 @@ func (r *Registry) steps() *Named[stepMeters] {
 	return v.(*Named[stepMeters])
 }
 
+// DeclareStep declares the metrics of a step before Time is called for it. The error is that of
+// DeclareGraph.
+func (r *Registry) DeclareStep(name string) error {
+	_, err := r.steps().Get(name, r.declareStep)
+	return err
+}
+
 // Time runs f as a step and returns f's error. A successful step records its duration in
 // step.NAME.time. A failed one adds 1 to step.NAME.failed, and its error is counted by its text
 // unless the client that returned it has counted it. A step that failed after ctx ended, or with

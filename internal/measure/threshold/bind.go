@@ -69,6 +69,8 @@ func outcomes(m run.Metric, metrics []run.Metric) (titles []string) {
 	switch m.Role {
 	case run.OpOK, run.OpFailed, run.OpUnanswered:
 		of = []run.Role{run.OpOK, run.OpFailed, run.OpUnanswered}
+	case run.OpBegun, run.OpResent, run.OpFollowed:
+		of = []run.Role{run.OpBegun}
 	case run.ClassPlanned, run.ClassLate, run.ClassDropped, run.ClassUnserved:
 		of = []run.Role{run.ClassPlanned}
 	case run.ClassDone, run.ClassFailed, run.ClassCut:

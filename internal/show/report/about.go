@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gobench-io/gobench/internal/run"
@@ -17,6 +18,9 @@ func (t *text) about(r *run.Result) {
 	}
 	if r.Warmup > 0 {
 		field("warm-up", "%s of %s, left out of the figures", units.Seconds(r.Warmup), units.Seconds(r.Seconds))
+	}
+	if n, what := later(r); n > 0 {
+		field("drain", "%s %s ended after the load, at most %s later: they are counted, and in no rate", units.Count(n), what, units.Seconds(r.Seconds-r.Measured-r.Warmup))
 	}
 	if to := target(r); to != "" {
 		field("target", "%s", to)
@@ -48,6 +52,24 @@ func target(r *run.Result) string {
 		return units.Safe(r.Config.Target)
 	}
 	return units.Safe(r.Config.Scenario)
+}
+
+// later returns how many operations, or without a client iterations, ended after the measured
+// time, and what they are called.
+func later(r *run.Result) (n int64, what string) {
+	what, role := "iterations", []run.Role{run.ClassDone, run.ClassCut}
+	if r.Outcome().Clients() {
+		what, role = "requests", []run.Role{run.OpOK, run.OpFailed, run.OpUnanswered}
+	}
+	for _, m := range r.Metrics {
+		if m.Later != nil && m.Whole() && slices.Contains(role, m.Role) {
+			n += *m.Later
+		}
+	}
+	if n == 1 {
+		what = strings.TrimSuffix(what, "s")
+	}
+	return n, what
 }
 
 // load describes the users of a class and the load that they make, in words that are safe for

@@ -118,7 +118,7 @@ type quantile struct {
 }
 
 func (f quantile) format(m run.Metric, v float64) string {
-	if m.Times != nil {
+	if m.Times != nil || m.Unit == "ns" {
 		return units.Millis(v)
 	}
 	return value(m, v)
@@ -144,27 +144,31 @@ func (f quantile) short(m run.Metric) string {
 	return f.of(m)
 }
 
-// quantiles returns p50, p90, p95, p99, p99.9 and max of a distribution, in this order; nil
-// if it is empty or m is no histogram.
+// quantiles returns p50, p90, p95, p99, p99.9 and max of a distribution, in this order, without
+// max if nothing was answered; nil if it is empty or m is no histogram.
 func quantiles(m run.Metric) []quantile {
 	known, ok := m.Quantiles()
-	if !ok {
+	if !ok && (m.Lost == nil || *m.Lost == 0) {
 		return nil
 	}
-	greatest := 0.0
-	if m.Times != nil {
+	var greatest float64
+	switch {
+	case m.Times != nil:
 		greatest = m.Times.Max
-	} else {
+	case m.Sizes != nil:
 		greatest = m.Sizes.Max
 	}
 	var all []quantile
 	for i, x := range run.QuantileNames {
 		f := quantile{name: x.Name, value: float64(known[i])}
-		f.lost = !known[i].Known() || m.Lost != nil && m.Count != nil && !run.Answered(x.Q, *m.Count, *m.Lost) // results of format 1 have a number
+		f.lost = !ok || !known[i].Known() || m.Lost != nil && m.Count != nil && !run.Answered(x.Q, *m.Count, *m.Lost) // results of format 1 have a number
 		if age := m.AtLeast[x.Name]; f.lost && age > greatest {
 			f.least = age
 		}
 		all = append(all, f)
+	}
+	if !ok { // nothing was answered
+		return all
 	}
 	return append(all, quantile{name: "max", value: greatest})
 }
@@ -201,7 +205,7 @@ func Drawn(r run.Record, name string) float64 {
 			return f.value
 		case r.Times != nil:
 			return max(f.least, r.Times.Max)
-		default:
+		case r.Sizes != nil:
 			return max(f.least, r.Sizes.Max)
 		}
 	}

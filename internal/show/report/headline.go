@@ -21,9 +21,15 @@ type firstLines struct {
 func headlineOf(r *run.Result) (l firstLines) {
 	l.Done, l.Failed = headlines(r)
 	if l.Done != "" {
-		l.Times, l.Bad = mainTimes(r), r.Outcome().Main().Bad() > 0
+		l.Times, l.Bad = mainTimes(r), isBad(r)
 	}
 	return l
+}
+
+// isBad reports whether something failed.
+func isBad(r *run.Result) bool {
+	o := r.Outcome()
+	return o.Main().Bad() > 0 || o.Unprepared > 0
 }
 
 // headline writes what every reader asks first: how much was done, of what was asked, what of
@@ -36,7 +42,7 @@ func (t *text) headline(r *run.Result) {
 	t.printf("\n")
 	t.say("", done)
 	tone := plain
-	if r.Outcome().Main().Bad() > 0 {
+	if isBad(r) {
 		tone = bad
 	}
 	for _, line := range t.wrap(0, failed) {
@@ -48,11 +54,14 @@ func (t *text) headline(r *run.Result) {
 }
 
 // headlines returns the first two lines of a report: what was done, and what failed; "" for a
-// run without load.
+// run without load, or of users alone, who have neither iterations nor clients.
 func headlines(r *run.Result) (done, failed string) {
 	o := r.Outcome()
 	m, what := o.Main(), "requests"
-	if r.Start.IsZero() || r.Measured <= 0 {
+	has := func(role run.Role) bool {
+		return slices.ContainsFunc(r.Metrics, func(m run.Metric) bool { return m.Role == role })
+	}
+	if r.Start.IsZero() || r.Measured <= 0 || has(run.ClassFinished) && !has(run.ClassDone) && !o.Clients() {
 		return "", ""
 	}
 	if !o.Clients() {
@@ -94,6 +103,9 @@ func headlines(r *run.Result) (done, failed string) {
 	}
 	if n := o.Iterations.Failed; o.Clients() && n > o.Operations.Bad() {
 		failed += fmt.Sprintf("; %s iterations failed", units.Count(n))
+	}
+	if o.Unprepared > 0 {
+		failed += fmt.Sprintf("; %s preparations failed", units.Count(o.Unprepared))
 	}
 	return done, failed
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
@@ -44,8 +45,20 @@ func Select(runs ...*run.Result) *Selection {
 		}
 		if m := mainMetric(r); m != nil {
 			x.times, x.Metric = m, m.Title
-			values, _ := m.Quantiles()
-			x.P50, x.P95, x.P99 = &values[0], &values[2], &values[3]
+			for _, q := range quantiles(*m) {
+				v := run.Quantile(q.value)
+				if q.lost {
+					v = run.NoAnswer
+				}
+				switch q.name {
+				case "p50":
+					x.P50 = &v
+				case "p95":
+					x.P95 = &v
+				case "p99":
+					x.P99 = &v
+				}
+			}
 		}
 		s.Runs = append(s.Runs, x)
 	}
@@ -71,7 +84,11 @@ func (s *Selection) Text(w io.Writer, style Style) error {
 		if x.Rate != nil {
 			rate = units.Rate(*x.Rate) + "/s"
 		}
-		row := cells(units.Safe(x.ID)+"  "+x.Target, people(x.Concurrency), rate)
+		of := "-"
+		if x.times != nil {
+			of = Title(*x.times)
+		}
+		row := cells(units.Safe(x.ID)+"  "+x.Target, of, people(x.Concurrency), rate)
 		for _, name := range []string{"p50", "p95", "p99"} {
 			c := cell{text: "-"}
 			if x.times != nil {
@@ -89,7 +106,11 @@ func (s *Selection) Text(w io.Writer, style Style) error {
 		}
 		rows = append(rows, append(row, failures, cell{string(x.Verdict), tones[x.Verdict]}))
 	}
-	t.table([]string{"Runs", "concurrency", "rate", "p50", "p95", "p99", "failures", "verdict"}, rows)
+	t.table([]string{"Runs", "times of", "concurrency", "rate", "p50", "p95", "p99", "failures", "verdict"}, rows)
+	if slices.ContainsFunc(s.Runs, func(x Selected) bool { return x.Result != s.Runs[0].Result }) {
+		t.printf("\n")
+		t.say("", "The results have different formats: "+otherRate+" "+otherPercent)
+	}
 	return t.err
 }
 
