@@ -27,7 +27,7 @@ type remoteRun struct {
 	name   string // of the scenario, as typed; empty: the master's name of it
 	target string // of a built-in scenario
 	leave  func() // stops following the run
-	over   func() // says that the run is over: see caught.over
+	over   func() // to be called when the run is over: caught.over
 
 	mu   sync.Mutex
 	id   string // of the run; empty until the master has returned it; guarded by mu until then
