@@ -27,3 +27,17 @@ func TestDrainIsNamed(t *testing.T) {
 		t.Errorf("%q is missing in\n%s", want, b.String())
 	}
 }
+
+// Of a target that never answered, the times are at least what its requests waited.
+func TestTimesOfADeadTarget(t *testing.T) {
+	t.Parallel()
+	none, lost := int64(0), int64(10)
+	m := run.Metric{Title: "home.latency", Type: run.Histogram, Unit: "ns", Group: "HTTP (home)", Counts: run.Counts{Role: run.OpTime, Of: "home"},
+		Record: run.Record{Count: &none, Lost: &lost, AtLeast: map[string]float64{"p50": 1000, "p99": 3000}}}
+	if got, want := mainTimes(&run.Result{Metrics: []run.Metric{m}}), "p50 no answer, over 1.00 s, p99 no answer, over 3.00 s (home.latency)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := ShortPercentile(m, m.Record, "p99"); got != "over 3.00 s" {
+		t.Errorf("in a column: %q", got)
+	}
+}

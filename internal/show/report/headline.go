@@ -197,15 +197,15 @@ func causes(o run.Outcome) string {
 	return strings.Join(all, ", ")
 }
 
-// mainMetric returns the run's first main distribution of times that recorded something, a
-// client's before a step's; nil without one.
+// mainMetric returns the run's first main distribution of times that has percentiles, or whose
+// operations got no answer, a client's before a step's; nil without one.
 func mainMetric(r *run.Result) *run.Metric {
-	main := Headline(r.Metrics, func(title string) bool { return recorded(byTitle(r, title)) })
+	main := Headline(r.Metrics, func(title string) bool { m := byTitle(r, title); return recorded(m) || m.Lost != nil })
 	slices.SortStableFunc(main, func(a, b run.Metric) int {
 		return cmp.Compare(oneIf(a.Role == run.StepTime), oneIf(b.Role == run.StepTime))
 	})
 	for i := range main {
-		if main[i].Times != nil {
+		if main[i].Unit == "ns" && quantiles(main[i]) != nil {
 			return &main[i]
 		}
 	}
