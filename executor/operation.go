@@ -179,16 +179,7 @@ func (op *Operation) Failed(class string) {
 		return
 	}
 	o, r := op.of, op.recorder
-	took := conn.Now() - op.began
-	m, known := op.class(&o.statuses, "status", class, run.OpFailed)
-	e := r.Registry.Entry(op.phase)
-	if known {
-		e.Add(m, 1)
-	}
-	e.Add(o.failed, 1)
-	e.Record(o.latency, int64(took))
-	e.Close()
-	op.end()
+	took := op.ended(&o.statuses, "status", class, run.OpFailed, o.failed, o.latency)
 	r.remark(func() string { return fmt.Sprintf("%s: answered %s after %s", o.name, class, shown(took)) })
 	r.Sample(o.name, class, func() Exchange {
 		return Exchange{What: o.name + " was answered " + class, Began: time.Now().Add(-took), Parts: []Part{{Name: "after", Took: took}}}
@@ -220,19 +211,26 @@ func (op *Operation) Error(err error) error {
 	return &operationError{op.of.name, err}
 }
 
-// lost counts an operation without an answer, and ends it.
-func (op *Operation) lost(class, text string) {
-	o, r := op.of, op.recorder
-	waited := conn.Now() - op.began
-	m, known := op.class(&o.errors, "error", class, run.OpUnanswered)
-	e := r.Registry.Entry(op.phase)
+// ended counts an operation that did not end well, under its outcome and under a class of those of
+// by, and ends it. It returns how long the operation took, which it records in times.
+func (op *Operation) ended(all *meter.Named[meter.Meter], by, class string, role run.Role, outcome, times meter.Meter) time.Duration {
+	took := conn.Now() - op.began
+	m, known := op.class(all, by, class, role)
+	e := op.recorder.Registry.Entry(op.phase)
 	if known {
 		e.Add(m, 1)
 	}
-	e.Add(o.unanswered, 1)
-	e.Record(o.age, int64(waited))
+	e.Add(outcome, 1)
+	e.Record(times, int64(took))
 	e.Close()
 	op.end()
+	return took
+}
+
+// lost counts an operation without an answer, and ends it.
+func (op *Operation) lost(class, text string) {
+	o, r := op.of, op.recorder
+	waited := op.ended(&o.errors, "error", class, run.OpUnanswered, o.unanswered, o.age)
 	r.remark(func() string { return fmt.Sprintf("%s: no answer after %s: %s", o.name, shown(waited), text) })
 	if class == conn.Canceled.String() {
 		return

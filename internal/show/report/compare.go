@@ -228,8 +228,11 @@ func settings(m map[string]string) string {
 
 // JSON writes c as one indented JSON document, in one call of w.Write, whose error it
 // returns.
-func (c *Comparison) JSON(w io.Writer) error {
-	b, err := json.MarshalIndent(c, "", "  ")
+func (c *Comparison) JSON(w io.Writer) error { return indented(w, c) }
+
+// indented writes v as one indented JSON document, in one call of w.Write.
+func indented(w io.Writer, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}

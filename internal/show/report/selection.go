@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
 
@@ -66,14 +65,7 @@ func Select(runs ...*run.Result) *Selection {
 }
 
 // JSON writes s as one indented JSON document, in one call of w.Write, whose error it returns.
-func (s *Selection) JSON(w io.Writer) error {
-	b, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
-}
+func (s *Selection) JSON(w io.Writer) error { return indented(w, s) }
 
 // Text writes s as a table, for people. It returns the first error of w.
 func (s *Selection) Text(w io.Writer, style Style) error {
