@@ -51,11 +51,13 @@ func catch(do func(os.Signal), signals ...os.Signal) *caught {
 }
 
 // over waits for a call of do, and do is not called any more, since the run is over and what
-// follows is its report: signals are ignored for meant, and then end this process; a closed pipe does at
-// once.
+// follows is its report: signals are ignored for meant, and then end this process; a closed pipe
+// does at once. The first call counts.
 func (c *caught) over() {
 	c.mu.Lock()
-	c.end = time.Now()
+	if c.end.IsZero() {
+		c.end = time.Now()
+	}
 	c.mu.Unlock()
 	signal.Stop(c.pipe)
 }

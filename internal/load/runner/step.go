@@ -79,7 +79,6 @@ func prepare(ctx context.Context, step scenario.Step) (context.Context, error) {
 // Prepare is for the first of them. A step with a name is timed, without its preparation.
 func (s *stepper) Iterate(ctx context.Context) error {
 	defer s.Close()
-	defer s.Close()
 	at := s.ctx
 	for i, step := range s.steps {
 		err := ctx.Err()
