@@ -72,6 +72,10 @@ func Main(m *testing.M) int {
 // Call it once, in a process with mount and network namespaces of its own, as Main starts it:
 // else it would change the machine's. Nothing undoes it: all of it goes with the namespaces. A
 // failure leaves part of it done.
+//
+// The bridge has an address of its own: without one, it takes the lowest of its ports'
+// addresses, so that each new host may change it; what a host then sends to the address that it
+// still remembers is lost, an answer that is under way for a minute.
 func furnish() error {
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -82,7 +86,7 @@ func furnish() error {
 	if err := unix.Mount("tmpfs", "/run/netns", "tmpfs", 0, ""); err != nil {
 		return fmt.Errorf("mount /run/netns: %w", err)
 	}
-	return ip("-batch -", "link set lo up", "link add br0 type bridge", "addr add 10.77.0.254/16 dev br0", "link set br0 up")
+	return ip("-batch -", "link set lo up", "link add br0 address 02:00:00:00:00:01 type bridge", "addr add 10.77.0.254/16 dev br0", "link set br0 up")
 }
 
 // ip runs the program ip with arguments, separated by spaces, and with lines on its standard
