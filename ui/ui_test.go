@@ -15,7 +15,6 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/show/report"
 	"github.com/gobench-io/gobench/internal/testing/binary"
-	"github.com/gobench-io/gobench/internal/testing/long"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -47,9 +46,6 @@ func node(t *testing.T, dir, script string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", script)
 	cmd.Env = append(os.Environ(), "GOBENCH_REPORTS="+dir, "NO_COLOR=1")
-	if long.Run {
-		cmd.Env = append(cmd.Env, "GOBENCH_LONG=1") // with limits of time
-	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("node %s: %v\n%s", script, err, out)

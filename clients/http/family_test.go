@@ -50,7 +50,7 @@ func TestDeclaration(t *testing.T) {
 		{Title: "Recovery", Unit: "ns", Metrics: []metrics.Metric{{Title: "home.recovery", Type: metrics.Histogram}}},
 	}}
 	for _, class := range []string{"other", "refused", "reset", "timeout", "dns", "tls", "eof", "too_large",
-		"protocol", "local_fd", "local_port", "proxy", "blocked", "canceled"} {
+		"protocol", "local_fd", "local_port", "proxy", "blocked", "canceled", "lost"} {
 		g := &want.Graphs[slices.IndexFunc(want.Graphs, func(g metrics.Graph) bool { return g.Title == "Errors" })]
 		g.Metrics = append(g.Metrics, metrics.Metric{Title: "home.error." + class, Type: metrics.Counter})
 	}

@@ -27,7 +27,7 @@ type Ended struct {
 	Begun      int64
 	OK         int64 // ended well
 	Failed     int64 // answered with a failure; of iterations: with an error
-	Unanswered int64 // without an answer; of iterations: cut short by the run's end
+	Unanswered int64 // without an answer; of iterations: cut short by the run's end, or lost with their executor
 }
 
 // All returns how many have ended.
@@ -86,7 +86,7 @@ func OutcomeOf(metrics []Metric, count func(Metric) int64) Outcome {
 		case ClassFailed:
 			o.Iterations.Failed += n
 			o.Iterations.OK -= n
-		case ClassCut:
+		case ClassCut, ClassLost:
 			o.Iterations.Unanswered += n
 		case ClassPlanned:
 			o.Planned += n

@@ -38,6 +38,7 @@ const (
 	ClassFailed      Role = "class.failed"       // part of ClassDone
 	ClassCut         Role = "class.cut"          // begun iterations that the run's end cut short
 	ClassUnprepared  Role = "class.unprepared"   // iterations that did not begin, as their preparation failed
+	ClassLost        Role = "class.lost"         // begun iterations that had not ended when their executor did
 	ClassVoid        Role = "class.void"         // begun iterations that found no data left, so that the load ended
 	ClassResponse    Role = "class.response"     // from the planned start to the end, of successful iterations
 	ClassService     Role = "class.service"      // from the begin to the end, of successful iterations
@@ -64,7 +65,7 @@ const (
 var roles = map[Role]MetricType{
 	OpBegun: Counter, OpOK: Counter, OpFailed: Counter, OpUnanswered: Counter, OpResent: Counter, OpFollowed: Counter, OpTime: Histogram, OpAge: Histogram,
 	ClassActive: Gauge, ClassStarted: Counter, ClassFinished: Counter, ClassPanics: Counter, ClassPlanned: Counter, ClassBegun: Counter, ClassLate: Counter,
-	ClassDropped: Counter, ClassUnserved: Counter, ClassAge: Histogram, ClassDone: Counter, ClassFailed: Counter, ClassCut: Counter, ClassVoid: Counter, ClassUnprepared: Counter, ClassResponse: Histogram, ClassService: Histogram,
+	ClassDropped: Counter, ClassUnserved: Counter, ClassAge: Histogram, ClassDone: Counter, ClassFailed: Counter, ClassCut: Counter, ClassLost: Counter, ClassVoid: Counter, ClassUnprepared: Counter, ClassResponse: Histogram, ClassService: Histogram,
 	ClassFailure: Histogram, ClassTask: Histogram, ClassLag: Histogram, ClassWait: Histogram, ClassBehind: Gauge, ClassUsersBehind: Gauge,
 	StepTime: Histogram, StepFailed: Counter, CheckPassed: Counter, CheckFailed: Counter,
 	Bytes: "", Connections: "", Detail: "", Own: Histogram,
@@ -97,9 +98,9 @@ func (r Role) Missing() []Role {
 	case StepTime:
 		return []Role{StepFailed}
 	case ClassResponse:
-		return []Role{ClassFailed, ClassCut, ClassUnserved}
+		return []Role{ClassFailed, ClassCut, ClassLost, ClassUnserved}
 	case ClassService:
-		return []Role{ClassFailed, ClassCut}
+		return []Role{ClassFailed, ClassCut, ClassLost}
 	}
 	return nil
 }

@@ -202,7 +202,7 @@ export const sourceName = (source: string) => source.replace(/^vu\./, '')
 export interface Outcome {
   done: number // how many ended
   failed: number // of these, answered with a failure; of iterations: with an error
-  unanswered: number // of these, without an answer; of iterations: cut by the run's end
+  unanswered: number // of these, without an answer; of iterations: cut by the run's end, or lost with an executor
   iterations: boolean // they are iterations
 }
 
@@ -212,7 +212,8 @@ export function outcome(r: Result): Outcome {
   const [failed, unanswered] = [sum('op.failed'), sum('op.unanswered')]
   const done = sum('op.ok') + failed + unanswered
   if (r.metrics.some((m) => m.role === 'op.ok' && isWhole(m))) return { done, failed, unanswered, iterations: false }
-  return { done: sum('class.done') + sum('class.cut'), failed: sum('class.failed'), unanswered: sum('class.cut'), iterations: true }
+  const cut = sum('class.cut') + sum('class.lost')
+  return { done: sum('class.done') + cut, failed: sum('class.failed'), unanswered: cut, iterations: true }
 }
 
 /** What tiles and the first charts show: the operations of the run. */

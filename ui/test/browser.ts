@@ -33,6 +33,7 @@ async function launch(): Promise<Browser> {
 export interface Opened {
   page: Page
   troubles: string[] // errors of the console and of scripts, and requests for anything but the page
+  worked(): Promise<number> // CPU time of the page's thread so far, in seconds, whatever else the machine does
   close(): Promise<void>
 }
 
@@ -49,7 +50,10 @@ export async function open(browser: Browser, name: string, options: BrowserConte
     troubles.push('a dialog')
     void d.dismiss()
   })
+  const devtools = await context.newCDPSession(page)
+  await devtools.send('Performance.enable', { timeDomain: 'threadTicks' })
   await page.goto(url)
   await page.waitForFunction(() => document.documentElement.dataset.ready !== undefined)
-  return { page, troubles, close: () => context.close() }
+  const worked = async () => (await devtools.send('Performance.getMetrics')).metrics.find((m) => m.name === 'TaskDuration')!.value
+  return { page, troubles, worked, close: () => context.close() }
 }

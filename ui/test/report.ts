@@ -299,14 +299,10 @@ export function report() {
   test('50 histograms of an hour open within a second, in less than 1.5 MB, whole', async () => {
     assert.ok(statSync(`${folder}/large.html`).size < 1_500_000)
     assert.deepEqual([carried('large').every, carried('large').rows], [1, 3600])
-    const measures = Boolean(process.env.GOBENCH_LONG)
-    let best = Infinity // of five: another process may hold the machine's CPUs
-    for (let i = 0; i < (measures ? 5 : 1) && best >= 1000; i++) {
-      const { page, close } = await open(browser, 'large')
-      best = Math.min(best, Number(await page.evaluate(() => document.documentElement.dataset.ready)))
-      await close()
-    }
-    if (measures) assert.ok(best < 1000, `it took ${best} ms`)
+    const { worked, close } = await open(browser, 'large')
+    const seconds = await worked()
+    await close()
+    assert.ok(seconds < 1, `its thread worked for ${seconds} s`)
   })
 
   test('a long run is thinned and says so', async () => {

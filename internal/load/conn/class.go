@@ -30,15 +30,16 @@ const (
 	ByProxy                // the proxy is unreachable, refuses, or can't reach the target
 	Blocked                // the run is not permitted to connect there; not the target's fault
 	Canceled               // the run or the caller's context ended it; not a failure
+	Lost                   // its executor ended before it did: counted for it once the run has ended, never by a client
 )
 
 // Classes is the number of classes; they are 0 to Classes-1.
-const Classes = int(Canceled) + 1
+const Classes = int(Lost) + 1
 
 var classes = [Classes]string{"other", "refused", "reset", "timeout", "dns", "tls", "eof",
-	"too_large", "protocol", "local_fd", "local_port", "proxy", "blocked", "canceled"}
+	"too_large", "protocol", "local_fd", "local_port", "proxy", "blocked", "canceled", "lost"}
 
-// String returns the word for c in metric titles. It panics for c above Canceled.
+// String returns the word for c in metric titles. It panics for c above Lost.
 func (c Class) String() string { return classes[c] }
 
 // Local reports whether the fault lies with this host or the run, and not with the target.

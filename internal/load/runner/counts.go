@@ -21,6 +21,7 @@ type counts struct {
 	iterations meter.Meter // done, failed ones included
 	errors     meter.Meter
 	cut        meter.Meter // iterations that the end of the run cut short, without a result
+	lost       meter.Meter // iterations that had not ended when this process did: counted where its batches are merged, never here
 	unprepared meter.Meter // iterations that did not begin, as Prepare failed
 	void       meter.Meter // iterations that found no data left, so that the load ended
 	age        meter.Meter // histogram: from the planned start until an iteration was cut or stayed unserved, ns
@@ -60,7 +61,7 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 	}
 	if !once(vu) {
 		d.graph("Iterations begun", "N", metrics.Counter, one{"begun", run.ClassBegun, &c.begun})
-		d.graph("Iterations", "N", metrics.Counter, one{"iterations", run.ClassDone, &c.iterations}, one{"errors", run.ClassFailed, &c.errors}, one{"cut", run.ClassCut, &c.cut}, one{"void", run.ClassVoid, &c.void})
+		d.graph("Iterations", "N", metrics.Counter, one{"iterations", run.ClassDone, &c.iterations}, one{"errors", run.ClassFailed, &c.errors}, one{"cut", run.ClassCut, &c.cut}, one{"lost", run.ClassLost, &c.lost}, one{"void", run.ClassVoid, &c.void})
 		d.graph("Iterations not prepared", "N", metrics.Counter, one{"unprepared", run.ClassUnprepared, &c.unprepared})
 		d.graph("Iteration time", "ns", metrics.Histogram, one{"response", run.ClassResponse, &c.response}, one{"service", run.ClassService, &c.service}, one{"failure", run.ClassFailure, &c.failure}, one{"age", run.ClassAge, &c.age})
 	}

@@ -45,6 +45,7 @@ type Merger struct {
 	end      time.Duration  // of the last batch
 	rows     map[int64]*row // by the time they begin, ns; those not yet returned by Intervals
 	returned int64          // rows that begin before it have been returned, ns
+	closed   bool           // see Close
 }
 
 // metric is one title over all executors.
@@ -332,17 +333,18 @@ func (m *Merger) Notes() []string { return m.notes }
 // Metrics returns every metric with its record over the run so far, without warm-ups, in
 // the order of declaration. A histogram that is not empty has its encoding as well (hdr). A
 // gauge's value is the sum of the executors' last ones. Rates are those within the measured
-// time.
+// time. After Close, counts have what was lost.
 func (m *Merger) Metrics() []run.Metric {
 	all := make([]run.Metric, 0, len(m.metrics))
 	ended, sums, seconds := m.ended(), m.sums(), m.Measured().Seconds()
+	rest := m.rest()
 	for _, t := range m.metrics {
 		total := t.Metric
-		sum := t.sum
+		sum := t.sum + rest[t]
 		if t.Type == run.Gauge {
 			sum = t.value()
 		}
-		lost := m.lostOf(t, func(t *metric) int64 { return t.sum }, func(t *metric) *hdr.Histogram { return t.hist })
+		lost := m.lostOf(t, func(t *metric) int64 { return t.sum + rest[t] }, func(t *metric) *hdr.Histogram { return t.hist })
 		total.Record = t.record(sum, t.hist, lost, 0)
 		if t.Type != run.Gauge {
 			within := max(0, ended[t.number]-t.warm)

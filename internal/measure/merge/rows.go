@@ -273,36 +273,6 @@ func (t *metric) spreadOf(average float64) *run.Spread {
 	return &run.Spread{Stdev: stdev / perMilli, Max: max(float64(t.rates.Max())/perMilli, average), Within: t.rates.Within(t.rates.Mean()-stdev, t.rates.Mean()+stdev)}
 }
 
-// lost is what a histogram lacks: n, and their ages, of which there are n, or nil if those of
-// some are unknown.
-type lost struct {
-	n    int64
-	ages *hdr.Histogram
-}
-
-// lostOf returns what t, a histogram, lacks (run.Role.Missing, Ages), with the count of a counter
-// as count returns it, and the recordings of a histogram as of does, which may be nil.
-func (m *Merger) lostOf(t *metric, count func(*metric) int64, of func(*metric) *hdr.Histogram) (l lost) {
-	for _, missing := range t.Role.Missing() {
-		if counter := m.byCounts[t.Counts.As(missing)]; counter != nil {
-			l.n += count(counter)
-		}
-	}
-	if l.n == 0 {
-		return l
-	}
-	ages := new(hdr.Histogram)
-	for _, role := range t.Role.Ages() {
-		if x := m.byCounts[t.Counts.As(role)]; x != nil && of(x) != nil {
-			ages.Merge(of(x))
-		}
-	}
-	if int64(ages.Count()) == l.n {
-		l.ages = ages
-	}
-	return l
-}
-
 // counted returns a pointer to n, or nil if n is 0.
 func counted(n int64) *int64 {
 	if n == 0 {
@@ -356,26 +326,6 @@ func (t *metric) distribution(h *hdr.Histogram, l lost, seconds float64) run.Rec
 		r.Sizes = &s
 	}
 	return r
-}
-
-// atLeast returns the ages of those percentiles, of n answered operations and l, that are of an
-// operation of l; nil without one, or if the ages are unknown.
-func (l lost) atLeast(n int64, unit float64) map[string]float64 {
-	if l.ages == nil {
-		return nil
-	}
-	var all map[string]float64
-	for _, x := range run.QuantileNames {
-		if run.Answered(x.Q, n, l.n) {
-			continue
-		}
-		if all == nil {
-			all = map[string]float64{}
-		}
-		rank := math.Ceil(x.Q*float64(n+l.n)) - float64(n) // among the ages
-		all[x.Name] = float64(l.ages.Quantile(max(rank, 1)/float64(l.n))) * unit
-	}
-	return all
 }
 
 // value returns the sum of a gauge's values on all executors.

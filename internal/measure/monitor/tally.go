@@ -164,9 +164,11 @@ func (t *Tally) judgeInterval(c merge.Counts) {
 // without load, or with Options.Once, no verdict.
 func (t *Tally) Finish(r *run.Result) {
 	given := r.Notes
+	t.Merger.Close()
 	t.Summarize(r)
 	t.Intervals(true) // those that a dead executor left incomplete
 	if t.judged && t.Merger.End() > 0 {
+		t.judge.Lost(t.Merger.Lacks())
 		r.Thresholds = t.judge.Finish(r.Metrics)
 	}
 	t.conclude(r)
@@ -195,6 +197,7 @@ func (t *Tally) Update(r *run.Result) {
 	}
 	given := except(r.Notes, t.own)
 	r.Notes = nil
+	t.Merger.Close()
 	t.Summarize(r)
 	t.conclude(r)
 	t.own = except(r.Notes, given)

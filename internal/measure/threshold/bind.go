@@ -73,7 +73,7 @@ func outcomes(m run.Metric, metrics []run.Metric) (titles []string) {
 		of = []run.Role{run.OpBegun}
 	case run.ClassPlanned, run.ClassLate, run.ClassDropped, run.ClassUnserved:
 		of = []run.Role{run.ClassPlanned}
-	case run.ClassDone, run.ClassFailed, run.ClassCut:
+	case run.ClassDone, run.ClassFailed, run.ClassCut, run.ClassLost:
 		of = []run.Role{run.ClassDone}
 	case run.ClassStarted, run.ClassFinished, run.ClassPanics:
 		of = []run.Role{run.ClassStarted}

@@ -114,6 +114,16 @@ func (e *Evaluator) Standings() []Standing {
 // of windows are no longer judged, as they fall while the run drains.
 func (e *Evaluator) LoadOver() { e.over = true }
 
+// Lost adds counts, by title, that belong to no interval, as what was lost with an executor: they
+// count for the whole run. Call it after the last Add, before Finish.
+func (e *Evaluator) Lost(counters map[string]int64) {
+	for _, j := range e.judges {
+		if !j.crossed && !j.judged {
+			j.whole.add(j.tally(Interval{Counters: counters}))
+		}
+	}
+}
+
 // Finish judges what is judged at the end and returns the results, in the order of the
 // thresholds; nil if there are no thresholds. totals are the run's metrics, whose rates per
 // second are those of the whole run. A threshold is crossed, with a Reason, if its metric was never declared,

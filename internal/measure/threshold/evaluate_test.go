@@ -343,3 +343,24 @@ func totals(seconds []second, measured int) []run.Metric {
 	}
 	return all
 }
+
+// What was lost with an executor counts for the whole run, though no interval has it.
+func TestLost(t *testing.T) {
+	var all []Threshold
+	for _, text := range []string{"home.http_other_fail rate < 5%", "home.latency p99 < 1s", "home.http_ok count == 100"} {
+		x, err := ParseFor(text, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, x)
+	}
+	e := New(all)
+	e.Add(second{ok: 100, ms: times(100, 10, 20)}.interval(0))
+	e.Lost(map[string]int64{"home.http_other_fail": 25})
+	got := e.Finish(nil)
+	for i, want := range []string{"20%", "no answer", "100"} {
+		if r := got[i]; r.OK != (i == 2) || r.Value != want {
+			t.Errorf("%s: ok %v, %s; want %s", r.Expression, r.OK, r.Value, want)
+		}
+	}
+}

@@ -132,6 +132,8 @@ func fate(r *run.Result, c run.Class) string {
 			say("%s found no data left")
 		case run.ClassCut:
 			say("%s more cut short by the run's end")
+		case run.ClassLost:
+			say("%s more lost with an executor")
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -188,6 +188,8 @@ func causes(o run.Outcome) string {
 			s = units.Count(c.Count) + " answered " + units.Safe(c.Part)
 		case c.Part == "canceled":
 			s = units.Count(c.Count) + " cut at the end"
+		case c.Part == "lost":
+			s = units.Count(c.Count) + " lost with an executor"
 		}
 		if several {
 			s += " (" + units.Safe(c.Of) + ")"
