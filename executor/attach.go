@@ -93,7 +93,7 @@ func (s *session) send(m *wire.FromExecutor) error {
 // Cancel message calls it.
 func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *meter.Registry) error {
 	classes, refused := runner.Check(vus)
-	hello := &wire.Hello{Protocol: wire.Protocol, Version: version.Version, Go: runtime.Version(), Pid: int64(os.Getpid()), Classes: classes, Once: data.Once()}
+	hello := &wire.Hello{Protocol: wire.Protocol, Version: version.Version, Go: runtime.Version(), Pid: int64(os.Getpid()), Classes: classes, Once: data.Once(), Metrics: runner.Known(vus, classes, r)}
 	for _, t := range s.thresholds {
 		hello.Thresholds = append(hello.Thresholds, strings.ToValidUTF8(t, "\uFFFD")) // a valid expression is not changed by this
 	}

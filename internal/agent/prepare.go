@@ -181,6 +181,9 @@ func (a *Agent) prepareFor(r *agentRun, c *agentpb.Command, p *agentpb.Prepare) 
 		}
 		return nil, err
 	}
+	for _, h := range hellos[1:] {
+		h.Metrics = nil // the same for all of them
+	}
 	return hellos, nil
 }
 

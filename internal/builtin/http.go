@@ -56,6 +56,11 @@ func (o HTTP) Vus() (scenario.Vus, error) {
 	if err != nil {
 		return nil, err
 	}
+	declared, err := http.NewHttpClient(context.Background(), "http") // so that thresholds on its metrics are checked before the load
+	if err != nil {
+		return nil, err
+	}
+	declared.Close()
 	streams := max(o.Client.Streams, 1)
 	var shared []http.HttpClient // of the users of each connection, if it has several
 	if o.Threads > 0 {

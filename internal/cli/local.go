@@ -12,7 +12,6 @@ import (
 	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/local"
 	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/redact"
@@ -149,12 +148,12 @@ func isStorage(err error) bool {
 }
 
 // refused returns err, why a run did not take place, with an exit status: 2 for a wrong
-// parameter, 1 for an error of the storage, and that of Options.Prepare otherwise.
+// parameter or threshold, 1 for an error of the storage, and that of Options.Prepare otherwise.
 func (l *localRun) refused(err error) error {
-	var wrong *monitor.ParamError
+	var wrong *run.UsageError
 	switch {
 	case errors.As(err, &wrong):
-		return usageError(wrong.Hint, "%s", wrong.Text)
+		return usageError(wrong.Hint, "%w%s", err, pointed(err))
 	case isStorage(err):
 		return &exitError{exitFailed, err, dataStorage.hint(err)}
 	}

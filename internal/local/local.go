@@ -84,7 +84,7 @@ func (e *StorageError) Unwrap() error { return e.Err }
 // ID, unless the error wraps a *[StorageError]; the error is then why it failed, nil if it
 // finished, and not to be relied on if it was cancelled. If the State is not final, nothing
 // was stored, and the error says why: that of Prepare, a *[StorageError], or one that wraps a
-// *[monitor.ParamError].
+// *[run.UsageError].
 func Run(ctx context.Context, o Options) (*run.Result, error) {
 	r := &load{Options: o, verbose: o.Log != nil, result: &run.Result{Name: o.Name, Config: o.Config}}
 	if r.Controls == nil {
@@ -137,7 +137,7 @@ func (r *load) run(ctx context.Context) error {
 	err = r.executor.Run(ctx)
 	stopServing()
 	r.Log.Info("the executor has ended", "error", err)
-	var wrong *monitor.ParamError
+	var wrong *run.UsageError
 	if errors.As(err, &wrong) { // nothing has run
 		return errors.Join(err, r.folder.Discard())
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/gobench-io/gobench/internal/local"
 	"github.com/gobench-io/gobench/internal/local/history"
 	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
@@ -128,7 +127,7 @@ func TestParameters(t *testing.T) {
 	wrong := load(t, "params")
 	wrong.Parameters = map[string]string{"user": "7"}
 	r, err = local.Run(t.Context(), wrong.Options)
-	var param *monitor.ParamError
+	var param *run.UsageError
 	if !errors.As(err, &param) || r.State.Final() {
 		t.Errorf("%s: %v", r.State, err)
 	}

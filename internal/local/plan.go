@@ -3,7 +3,6 @@ package local
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,22 +10,21 @@ import (
 	"github.com/gobench-io/gobench/internal/local/doctor"
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/measure/monitor"
-	"github.com/gobench-io/gobench/internal/measure/threshold"
-	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
 // plan returns the executor's start, which is the whole load, stores the classes in the
-// result, and emits the step before the load. The error wraps process.ErrScenario if one of
-// the scenario's thresholds is not valid.
+// result, and emits the step before the load. The error is that of monitor.Thresholds.
 func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 	r.result.Environment.Go = h.Go
 	r.Log.Info("the executor has connected", "pid", h.Pid, "gobench", h.Version, "go", h.Go, "classes", len(h.Classes), "thresholds", len(h.Thresholds))
-	if err := r.setThresholds(h.Thresholds); err != nil {
+	thresholds, err := monitor.Thresholds(h, r.Thresholds, r.Interval)
+	if err != nil {
 		return nil, err
 	}
+	r.tally.Thresholds(thresholds)
 	start := &wire.Start{Run: r.result.ID, Seed: r.Seed, IntervalNs: int64(r.Interval), DurationNs: int64(r.Duration),
 		GracefulNs: int64(r.Graceful), Patient: r.Patient, Hold: r.Hold, WarmupNs: int64(r.Warmup), Verbose: r.verbose, Profiles: r.Profiles}
 	var users int64
@@ -41,21 +39,6 @@ func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 	r.warnOfOpenFiles()
 	r.emit(event.Event{Kind: event.Step, Text: settingUp(users, &r.result.Environment), Plan: monitor.Plan(h.Classes, r.Duration, r.Hold, r.Warmup)})
 	return start, nil
-}
-
-// setThresholds sets the thresholds that judge the run: the caller's and the scenario's own,
-// given as text. The error wraps process.ErrScenario if one of those is not valid.
-func (r *load) setThresholds(scenario []string) error {
-	all := slices.Clone(r.Thresholds) // the caller's
-	for _, text := range scenario {
-		t, err := threshold.ParseFor(text, r.Interval)
-		if err != nil {
-			return fmt.Errorf("%w: thresholds(): %w", process.ErrScenario, err)
-		}
-		all = append(all, t)
-	}
-	r.tally.Thresholds(all)
-	return nil
 }
 
 // onceLimit ends a run of Once in which a Fu does not return. An iteration that is under

@@ -207,7 +207,11 @@ func (a *active) arm(ctx context.Context) error {
 		return err
 	}
 	a.result.Config.Parameters = monitor.Params(hello)
-	thresholds, err := a.thresholds(hello)
+	asked, err := a.thresholds()
+	if err != nil {
+		return err
+	}
+	thresholds, err := monitor.Thresholds(hello, asked, intervalOf(o))
 	if err != nil {
 		a.result.Failure = run.FailedInput
 		return err
@@ -236,11 +240,10 @@ func same(a, b *wire.Hello) error {
 	return nil
 }
 
-// thresholds returns the thresholds of the run's options, then those of the scenario. The
-// error is that of the first invalid one.
-func (a *active) thresholds(hello *wire.Hello) (all []threshold.Threshold, err error) {
-	texts := append(append([]string(nil), a.order.Options.Thresholds...), hello.Thresholds...)
-	for _, text := range texts {
+// thresholds returns the thresholds of the run's options, which Submit has checked. The error is
+// that of the first invalid one.
+func (a *active) thresholds() (all []threshold.Threshold, err error) {
+	for _, text := range a.order.Options.Thresholds {
 		t, err := threshold.ParseFor(text, intervalOf(&a.order.Options))
 		if err != nil {
 			return nil, err

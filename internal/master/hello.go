@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -27,6 +28,13 @@ func checkHello(h *wire.Hello) error {
 		return fmt.Errorf("its executor speaks protocol %d, and the master speaks %d", h.Protocol, wire.Protocol)
 	case len(h.Classes) == 0 || len(h.Classes) > maxClasses:
 		return fmt.Errorf("its executor declares %d classes of users: want 1 to %d", len(h.Classes), maxClasses)
+	case len(h.Metrics) > wire.MaxKnown:
+		return fmt.Errorf("its executor names %d metrics: want at most %d", len(h.Metrics), wire.MaxKnown)
+	}
+	for _, m := range h.Metrics {
+		if typ := run.MetricType(m.GetType()); !typ.Known() || !m.Metric().Role.Fits(typ) {
+			return fmt.Errorf("its executor has a metric %.100q of type %.100q and role %.100q", m.GetTitle(), m.GetType(), m.GetRole())
+		}
 	}
 	seen := map[string]bool{}
 	for _, c := range h.Classes {

@@ -28,6 +28,8 @@ func (r *Result) ExitStatus(e Exit) int {
 	switch {
 	case r.State == Cancelled:
 		return ExitCancelled
+	case r.State == Finished && slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return t.Wrong }):
+		return ExitUsage
 	case r.State == Finished && slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return !t.OK }):
 		return ExitCrossed
 	case r.State == Finished && !e.AllowFailure && r.Outcome().NothingAnswered():

@@ -35,6 +35,7 @@ func TestExitStatus(t *testing.T) {
 	}{
 		{"finished", Result{State: Finished, Verdict: Valid}, 0, 0},
 		{"thresholds that are met", Result{State: Finished, Thresholds: met}, 0, 0},
+		{"a wrong threshold", Result{State: Finished, Thresholds: []Threshold{{}, {Wrong: true}}}, 2, 2},
 		{"a crossed threshold", Result{State: Finished, Thresholds: crossed}, 4, 4},
 		{"an invalid run", Result{State: Finished, Verdict: Invalid, Thresholds: met}, 0, 5},
 		{"a suspect run", Result{State: Finished, Verdict: Suspect}, 0, 0},

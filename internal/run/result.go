@@ -214,6 +214,7 @@ type Threshold struct {
 	Value      string   `json:"value,omitempty"`      // when crossed, otherwise at the end or in the worst window; for display
 	Reason     string   `json:"reason,omitempty"`     // what value does not say
 	At         *float64 `json:"at_seconds,omitempty"` // when crossed: since the load began
+	Wrong      bool     `json:"wrong,omitempty"`      // its metric cannot have its statistic or unit, for the reason Reason: the run was stopped
 }
 
 // Verdict says whether a run's numbers can be believed: docs/truth.md.

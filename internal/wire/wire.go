@@ -22,6 +22,9 @@ const (
 	MaxRemarks = 1000
 )
 
+// MaxKnown is the most metrics that a Hello names.
+const MaxKnown = 1000
+
 // MaxMessage is the greatest size of one message, in bytes. A batch of 1,000 histograms is
 // far smaller.
 const MaxMessage = 16 << 20

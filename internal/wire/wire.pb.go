@@ -530,7 +530,8 @@ type Hello struct {
 	Error         string                 `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	Thresholds    []string               `protobuf:"bytes,7,rep,name=thresholds,proto3" json:"thresholds,omitempty"` // what the scenario's thresholds() returned
 	Params        []*Param               `protobuf:"bytes,10,rep,name=params,proto3" json:"params,omitempty"`
-	Once          []string               `protobuf:"bytes,11,rep,name=once,proto3" json:"once,omitempty"` // data files that give each row only once: no executor can take over a lost executor's rows
+	Metrics       []*Metric              `protobuf:"bytes,12,rep,name=metrics,proto3" json:"metrics,omitempty"` // those that are known before set-up, up to MaxKnown of them
+	Once          []string               `protobuf:"bytes,11,rep,name=once,proto3" json:"once,omitempty"`       // data files that give each row only once: no executor can take over a lost executor's rows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -617,6 +618,13 @@ func (x *Hello) GetThresholds() []string {
 func (x *Hello) GetParams() []*Param {
 	if x != nil {
 		return x.Params
+	}
+	return nil
+}
+
+func (x *Hello) GetMetrics() []*Metric {
+	if x != nil {
+		return x.Metrics
 	}
 	return nil
 }
@@ -2531,7 +2539,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\n" +
 	"Controlled\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"\x8b\x02\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"\xbe\x02\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x0e\n" +
@@ -2543,7 +2551,8 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"thresholds\x18\a \x03(\tR\n" +
 	"thresholds\x12.\n" +
 	"\x06params\x18\n" +
-	" \x03(\v2\x16.gobench.wire.v1.ParamR\x06params\x12\x12\n" +
+	" \x03(\v2\x16.gobench.wire.v1.ParamR\x06params\x121\n" +
+	"\ametrics\x18\f \x03(\v2\x17.gobench.wire.v1.MetricR\ametrics\x12\x12\n" +
 	"\x04once\x18\v \x03(\tR\x04once\"u\n" +
 	"\x05Param\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -2768,30 +2777,31 @@ var file_internal_wire_wire_proto_depIdxs = []int32{
 	9,  // 13: gobench.wire.v1.ToExecutor.profile:type_name -> gobench.wire.v1.Profile
 	6,  // 14: gobench.wire.v1.Hello.classes:type_name -> gobench.wire.v1.Class
 	5,  // 15: gobench.wire.v1.Hello.params:type_name -> gobench.wire.v1.Param
-	7,  // 16: gobench.wire.v1.Class.stages:type_name -> gobench.wire.v1.Stage
-	11, // 17: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
-	9,  // 18: gobench.wire.v1.Start.profiles:type_name -> gobench.wire.v1.Profile
-	20, // 19: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
-	21, // 20: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
-	22, // 21: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
-	23, // 22: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
-	25, // 23: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
-	27, // 24: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
-	26, // 25: gobench.wire.v1.Batch.samples:type_name -> gobench.wire.v1.Sample
-	24, // 26: gobench.wire.v1.Batch.exact:type_name -> gobench.wire.v1.Recounted
-	21, // 27: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
-	29, // 28: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
-	30, // 29: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
-	28, // 30: gobench.wire.v1.Final.ended:type_name -> gobench.wire.v1.Ended
-	21, // 31: gobench.wire.v1.Ended.counters:type_name -> gobench.wire.v1.Counter
-	29, // 32: gobench.wire.v1.Ended.histograms:type_name -> gobench.wire.v1.Counted
-	0,  // 33: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
-	1,  // 34: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
-	34, // [34:35] is the sub-list for method output_type
-	33, // [33:34] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	20, // 16: gobench.wire.v1.Hello.metrics:type_name -> gobench.wire.v1.Metric
+	7,  // 17: gobench.wire.v1.Class.stages:type_name -> gobench.wire.v1.Stage
+	11, // 18: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
+	9,  // 19: gobench.wire.v1.Start.profiles:type_name -> gobench.wire.v1.Profile
+	20, // 20: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
+	21, // 21: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
+	22, // 22: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
+	23, // 23: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
+	25, // 24: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
+	27, // 25: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
+	26, // 26: gobench.wire.v1.Batch.samples:type_name -> gobench.wire.v1.Sample
+	24, // 27: gobench.wire.v1.Batch.exact:type_name -> gobench.wire.v1.Recounted
+	21, // 28: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
+	29, // 29: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
+	30, // 30: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
+	28, // 31: gobench.wire.v1.Final.ended:type_name -> gobench.wire.v1.Ended
+	21, // 32: gobench.wire.v1.Ended.counters:type_name -> gobench.wire.v1.Counter
+	29, // 33: gobench.wire.v1.Ended.histograms:type_name -> gobench.wire.v1.Counted
+	0,  // 34: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
+	1,  // 35: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
+	35, // [35:36] is the sub-list for method output_type
+	34, // [34:35] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_wire_proto_init() }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/measure/meter"
 	"github.com/gobench-io/gobench/internal/run"
@@ -84,7 +85,7 @@ func (r *Runner) batches(from, to time.Duration, began time.Time, warm bool) (al
 	all = append(all, b)
 	all[0].First = uint32(cut.First)
 	for _, d := range cut.Declared {
-		all[0].Declared = append(all[0].Declared, wire.MetricOf(run.Metric{Title: d.Title, Type: run.MetricType(d.Type), Group: d.Group, Graph: d.Graph, Unit: d.Unit, Counts: d.Counts}))
+		all[0].Declared = append(all[0].Declared, metricOf(d))
 	}
 	for _, v := range cut.Gauges {
 		b.Gauges = append(b.Gauges, &wire.Gauge{Metric: uint32(v.Metric), Value: v.Value})
@@ -95,6 +96,28 @@ func (r *Runner) batches(from, to time.Duration, began time.Time, warm bool) (al
 	r.mu.Lock()
 	b.Notes, r.notes = r.notes, nil
 	r.mu.Unlock()
+	return all
+}
+
+// metricOf returns a declared metric as batches declare it.
+func metricOf(d meter.Decl) *wire.Metric {
+	return wire.MetricOf(run.Metric{Title: d.Title, Type: run.MetricType(d.Type), Group: d.Group, Graph: d.Graph, Unit: d.Unit, Counts: d.Counts})
+}
+
+// Known returns the metrics that are known before a scenario's load is set up, up to
+// wire.MaxKnown: those of its classes, gobench's own, and those that r has. classes are
+// those that Check returned for vus.
+func Known(vus scenario.Vus, classes []*wire.Class, r *meter.Registry) (all []*wire.Metric) {
+	own := meter.New()
+	_ = declareGenerator(own) // it has nothing else yet
+	for i, c := range classes {
+		_, _ = newCounts(own, c.Name, vus[i]) // an error is that of New, too
+	}
+	for _, d := range append(own.Declared(), r.Declared()...) {
+		if len(all) < wire.MaxKnown {
+			all = append(all, metricOf(d))
+		}
+	}
 	return all
 }
 

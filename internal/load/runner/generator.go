@@ -22,6 +22,21 @@ type generator struct {
 // The error is that of declaring; nothing is left open then.
 func newGenerator(r *meter.Registry) (*generator, error) {
 	g := &generator{due: health.Every}
+	if err := declareGenerator(r); err != nil {
+		return nil, err
+	}
+	for i, m := range health.Metrics {
+		var err error
+		if g.meters[i], err = r.Find(health.Prefix + m.Name); err != nil {
+			return nil, err
+		}
+	}
+	g.sampler = health.NewSampler()
+	return g, nil
+}
+
+// declareGenerator declares the metrics of generators.
+func declareGenerator(r *meter.Registry) error {
 	group := metrics.Group{Name: health.Group}
 	at, counts := map[string]int{}, map[string]run.Counts{}
 	for _, m := range health.Metrics {
@@ -35,17 +50,7 @@ func newGenerator(r *meter.Registry) (*generator, error) {
 		graph.Metrics = append(graph.Metrics, metrics.Metric{Title: health.Prefix + m.Name, Type: metrics.Histogram})
 		counts[health.Prefix+m.Name] = run.Counts{Role: run.Own, Part: m.Name}
 	}
-	if err := r.Declare([]metrics.Group{group}, counts); err != nil {
-		return nil, err
-	}
-	for i, m := range health.Metrics {
-		var err error
-		if g.meters[i], err = r.Find(health.Prefix + m.Name); err != nil {
-			return nil, err
-		}
-	}
-	g.sampler = health.NewSampler()
-	return g, nil
+	return r.Declare([]metrics.Group{group}, counts)
 }
 
 // sample records this machine's health since the last sample, or newGenerator; at is the

@@ -71,6 +71,9 @@ func (r *Registry) Declare(groups []metrics.Group, counts map[string]run.Counts)
 	return nil
 }
 
+// Declared returns the declared metrics, in the order of their declaration.
+func (r *Registry) Declared() []Decl { return slices.Clone(r.declared.Load().decls) }
+
 // Find returns the meter of a declared title, or an error if it is not declared.
 func (r *Registry) Find(title string) (Meter, error) {
 	d := r.declared.Load()

@@ -1,27 +1,46 @@
 package monitor
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/threshold"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/redact"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// ParamError describes a wrong value of a scenario's parameter and what would be right.
-type ParamError struct{ Text, Hint string }
+// Thresholds returns the thresholds of a run: those that its owner asked for, and those of the
+// scenario, given as text. The error is a *run.UsageError: a threshold of the scenario has a wrong
+// syntax, or one of a metric that is known before the load cannot have its statistic or unit.
+func Thresholds(h *wire.Hello, asked []threshold.Threshold, interval time.Duration) ([]threshold.Threshold, error) {
+	all := slices.Clone(asked)
+	for _, text := range h.Thresholds {
+		t, err := threshold.ParseFor(text, interval)
+		if err != nil {
+			return nil, run.Usage("docs/thresholds.md has the grammar", "thresholds(): %w", err)
+		}
+		all = append(all, t)
+	}
+	var known []run.Metric
+	for _, m := range h.Metrics {
+		known = append(known, m.Metric())
+	}
+	for _, t := range all {
+		if err := t.Suits(known); err != nil {
+			return nil, run.Usage("docs/thresholds.md has which statistics and units a metric has", "threshold %q: %w", t, err)
+		}
+	}
+	return all, nil
+}
 
-func (e *ParamError) Error() string { return e.Text }
-
-// CheckParams returns a *ParamError if a value is set for a parameter that the scenario
+// CheckParams returns a *run.UsageError if a value is set for a parameter that the scenario
 // does not declare, if a parameter is declared twice, or if one has no value. It does not
 // check values.
 func CheckParams(h *wire.Hello, set map[string]string) error {
-	wrong := func(hint, format string, args ...any) error { return &ParamError{fmt.Sprintf(format, args...), hint} }
 	var known []string
 	for _, p := range h.Params {
 		known = append(known, p.Name)
@@ -32,15 +51,15 @@ func CheckParams(h *wire.Hello, set map[string]string) error {
 			if len(known) == 0 {
 				hint = "it declares none: scenario.Param does"
 			}
-			return wrong(hint, "--set %s: the scenario declares no such parameter", name)
+			return run.Usage(hint, "--set %s: the scenario declares no such parameter", name)
 		}
 	}
 	for i, p := range h.Params {
 		if slices.Index(known, p.Name) != i {
-			return wrong("", "the scenario declares the parameter %s twice", p.Name)
+			return run.Usage("", "the scenario declares the parameter %s twice", p.Name)
 		}
 		if p.Default == "" && !p.Given {
-			return wrong("add --set "+p.Name+"=VALUE", "the scenario's parameter %s has no value: %s", p.Name, p.Help)
+			return run.Usage("add --set "+p.Name+"=VALUE", "the scenario's parameter %s has no value: %s", p.Name, p.Help)
 		}
 	}
 	return nil

@@ -61,6 +61,16 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 	return b, t.suits(m)
 }
 
+// Suits returns an error if t's metric is one of these and cannot have its statistic or unit; nil
+// if it is not among them.
+func (t Threshold) Suits(metrics []run.Metric) error {
+	_, err := t.bind(metrics)
+	if errors.Is(err, errAbsent) {
+		return nil
+	}
+	return err
+}
+
 // outcomes returns the counters that a rate of m is relative to: of an operation, or a part of
 // it that has them, its three outcomes; of a class all iterations or users of that kind; else all
 // counters of m's graph.

@@ -49,13 +49,14 @@ func New(thresholds []Threshold) *Evaluator {
 // Crossed is a threshold at the moment it is crossed.
 type Crossed struct {
 	run.Threshold
-	Abort bool
+	Abort bool // ends the run
 }
 
 // Add adds the next interval, in the order of time, and returns the thresholds that are
 // crossed by it; nil without any. It judges windows, and of thresholds over the whole run
 // only those with abort, most from the third measured interval on; Finish judges the
-// others. A crossed threshold stays crossed. The time of a warm-up is in no window and no
+// others. A crossed threshold stays crossed; one whose metric cannot have its statistic or unit is
+// crossed at once, and ends the run. The time of a warm-up is in no window and no
 // divisor, but it crosses thresholds whose metric cannot have their statistic or unit. It retains i's metrics and
 // histograms.
 func (e *Evaluator) Add(i Interval) (crossed []Crossed) {
@@ -72,7 +73,7 @@ func (e *Evaluator) Add(i Interval) (crossed []Crossed) {
 			j.binding, j.unbound = j.bind(i.Metrics)
 		}
 		if j.add(i, e); j.crossed {
-			crossed = append(crossed, Crossed{j.result(), j.Abort})
+			crossed = append(crossed, Crossed{j.result(), j.Abort || j.wrong})
 		}
 	}
 	return crossed
@@ -151,6 +152,7 @@ type judge struct {
 	judged  bool    // a window has been full
 	worst   float64 // of the windows judged, the figure furthest from the condition
 	crossed bool
+	wrong   bool          // the metric cannot have the statistic or unit
 	at      time.Duration // when
 	value   string
 	reason  string
@@ -160,6 +162,7 @@ type judge struct {
 // the window, and what it has of the measured phase counts for the whole run.
 func (j *judge) add(i Interval, e *Evaluator) {
 	if j.unbound != nil && !errors.Is(j.unbound, errAbsent) {
+		j.wrong = true
 		j.cross(i.To, "", j.unbound.Error())
 		return
 	}
@@ -230,6 +233,7 @@ func (j *judge) finish(e *Evaluator, totals []run.Metric) {
 		j.cross(e.end, "", j.absent(e.metrics))
 		return
 	case j.unbound != nil:
+		j.wrong = true
 		j.cross(e.end, "", j.unbound.Error())
 		return
 	case j.judged:
@@ -274,7 +278,7 @@ func (j *judge) cross(at time.Duration, value, reason string) {
 
 // result returns the state of j for the run's record; At is nil unless it is crossed.
 func (j *judge) result() run.Threshold {
-	r := run.Threshold{Expression: j.String(), OK: !j.crossed, Value: j.value, Reason: j.reason}
+	r := run.Threshold{Expression: j.String(), OK: !j.crossed, Value: j.value, Reason: j.reason, Wrong: j.wrong}
 	if j.crossed {
 		at := j.at.Seconds()
 		r.At = &at

@@ -196,7 +196,7 @@ func TestEvaluate(t *testing.T) {
 					measured++
 				}
 				for _, c := range e.Add(s.interval(time.Duration(n) * time.Second)) {
-					if at != 0 || c.OK || c.Abort != x.Abort || *c.At != float64(n+1) {
+					if at != 0 || c.OK || c.Abort != (x.Abort || c.Wrong) || c.Wrong != strings.Contains(tt.reason, " is ") || *c.At != float64(n+1) {
 						t.Errorf("after second %d: %+v", n+1, c)
 					}
 					at = *c.At

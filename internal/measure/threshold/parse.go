@@ -9,8 +9,8 @@ import (
 
 // parse parses an expression. Its error is a *SyntaxError.
 //
-// What depends on the run's metrics, as whether a title exists or a histogram holds times,
-// is judged during the run.
+// What depends on the run's metrics, as whether a title exists or a histogram holds times, is
+// found by Suits, or during the run.
 func parse(text string) (Threshold, error) {
 	tokens, err := lex(text)
 	if err != nil {
@@ -161,17 +161,8 @@ func (p *parser) fits(t *Threshold, k kind, value, unit int) error {
 		return wrong(p.text, unit, "% is for a rate only, not for "+t.Stat)
 	case (t.Stat == "count" || t.Stat == "rps") && k == duration:
 		return wrong(p.text, unit, t.Stat+" is not a time: want a plain number, or bytes")
-	case ofDistribution(t.Stat) && k == plain && isTime(t.Metric):
-		return wrong(p.text, unit, "say in which unit: ns, us, ms, s or m")
 	}
 	return nil
-}
-
-// isTime reports whether a title's histograms are always of times: those of clients and of
-// the users.
-func isTime(title string) bool {
-	return title == "latency" || strings.HasSuffix(title, ".latency") || strings.HasPrefix(title, "vu.") ||
-		strings.HasPrefix(title, "step.")
 }
 
 // over parses "over TIME" into Over, a time above 0; without it, Over stays 0.

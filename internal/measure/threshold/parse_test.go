@@ -71,8 +71,6 @@ func TestErrorsPointAtTheColumn(t *testing.T) {
 		{`home.latency p99 <`, `                  ^`, "want a number, as 200ms, 1% or 500, not the end"},
 		{`home.latency p99 < fast`, `                   ^`, `want a number, as 200ms, 1% or 500, not "fast"`},
 		{`home.latency p99 < 1.2.3ms`, `                   ^`, `want a number`},
-		{`home.latency p99 < 200`, `                      ^`, "say in which unit: ns, us, ms, s or m"},
-		{`vu.a.response max < 200 over 10s`, `                       ^`, "say in which unit"},
 		{`home.latency p99 < 200msec`, `                      ^`, `no unit is called "msec"`},
 		{`home.latency p99 < 200 msec`, `                       ^`, `no unit is called "msec"`},
 		{`home.latency p99 < 1e9ms`, `                    ^`, `no unit is called "e9ms"`},
@@ -128,4 +126,30 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q is %+v, but %q is %+v, %v", text, first, first.String(), again, err)
 		}
 	})
+}
+
+// A metric that is known says whether it can have the statistic and the unit.
+func TestSuits(t *testing.T) {
+	for text, want := range map[string]string{
+		"home.latency p99 < 200":        "home.latency is a time: say in which unit, ns, us, ms, s or m",
+		"home.latency p99 < 200ms":      "",
+		"home.latency p99 < 2MB":        "home.latency is recorded in ns, not in MB",
+		"home.http_ok p99 < 1s":         "home.http_ok is a counter: it has count, rps and rate, not p99",
+		"things.size max < 2s":          "things.size is recorded in B, not in s",
+		"vu.a.active count > 1":         "vu.a.active is a gauge: it has value, not count",
+		"home.latancy p99 < 200":        "", // not known yet
+		`check "has a body" rate > 99%`: "",
+	} {
+		x, err := ParseFor(text, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := x.Suits(declared); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
 }

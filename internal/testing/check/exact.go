@@ -151,7 +151,7 @@ func (c *checker) ledgers(r *stored1, accounts []*account) {
 		c.levels(r, right.whole)
 	}
 	if r.final && r.result != nil && len(r.executors) > 0 {
-		c.same(r, "the result", c.shown(r), right.measured)
+		c.same(r, "the result", c.shown(r), right.measured.withLost(r))
 	}
 	c.targets(r, right.measured)
 }

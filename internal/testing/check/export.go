@@ -50,7 +50,7 @@ func (c *checker) exports(ctx context.Context, s *stored) error {
 			if e.what == "the CSV report" && (r.kept[0] > 0 || len(r.result.Missing) > 0) {
 				continue // its intervals are by now coarser than the warm-up's end, or some are missing
 			}
-			own := c.sumsOf(r, r.totals)
+			own := c.sumsOf(r, r.totals).withLost(r)
 			for title, h := range own.histograms { // reports have their counts
 				own.counters[title] = int64(h.Count())
 			}

@@ -18,7 +18,7 @@ import (
 // store, as text, in full, and as JSON. As text it may leave out metrics. It returns an error
 // if the program fails, also because ctx ended.
 func (c *checker) show(ctx context.Context, r *stored1) error {
-	own := c.sumsOf(r, r.totals)
+	own := c.sumsOf(r, r.totals).withLost(r)
 	for title, h := range own.histograms { // reports have their counts
 		own.counters[title] = int64(h.Count())
 	}

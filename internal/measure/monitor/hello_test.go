@@ -1,19 +1,18 @@
-package local
+package monitor
 
 import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
+	"github.com/gobench-io/gobench/internal/wire"
 )
 
 // The scenario's thresholds do not get into the caller's slice.
 func TestThresholdsOfTheCaller(t *testing.T) {
 	t.Parallel()
 	given := make([]threshold.Threshold, 0, 4)
-	r := &load{Options: Options{Thresholds: given, Interval: time.Second}, tally: monitor.New(monitor.Options{Interval: time.Second})}
-	if err := r.setThresholds([]string{"http.latency p99 < 1s"}); err != nil {
+	if _, err := Thresholds(&wire.Hello{Thresholds: []string{"http.latency p99 < 1s"}}, given, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if got := given[:1][0]; got.Metric != "" {
