@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -72,35 +73,31 @@ func soakPlan(seed uint64, number, agents int) *soakRun {
 // counts are stored or named as missing.
 func TestSoak(t *testing.T) {
 	t.Parallel()
-	if *seed == 0 {
-		*seed = rand.Uint64()
-	}
-	if *soakOut == "" {
-		*soakOut = filepath.Join(t.TempDir(), "soak.jsonl")
-	}
-	t.Logf("go test ./internal/testing/cluster -run TestSoak -soak %d -soak-seed %d", *soak, *seed)
+	seed := cmp.Or(*seed, rand.Uint64())
+	out := cmp.Or(*soakOut, filepath.Join(t.TempDir(), "soak.jsonl"))
+	t.Logf("go test ./internal/testing/cluster -run TestSoak -soak %d -soak-seed %d", *soak, seed)
 	c, target := New(t, 3), NewTarget(t)
 	seen := check.Targets{}
 	for kills, number := 0, 1; kills < *soak; number++ {
-		r := soakPlan(*seed, number, len(c.Agents))
+		r := soakPlan(seed, number, len(c.Agents))
 		kills += len(r.Faults)
 		r.Kills = kills
 		if number < *soakFrom {
 			continue
 		}
-		c.soakRun(t, target, r, seen)
+		c.soakRun(t, target, r, seen, out)
 		if t.Failed() {
 			return
 		}
 	}
 }
 
-// soakRun performs a run of the soak and checks all runs so far.
-func (c *Cluster) soakRun(t *testing.T, target *Target, r *soakRun, seen check.Targets) {
+// soakRun performs a run of the soak, appends it to the file out and checks all runs so far.
+func (c *Cluster) soakRun(t *testing.T, target *Target, r *soakRun, seen check.Targets, out string) {
 	began := time.Now()
 	defer func() {
 		r.Seconds, r.Failed = time.Since(began).Seconds(), t.Failed()
-		r.append(t, *soakOut)
+		r.append(t, out)
 		t.Logf("to begin with run %d: -soak-seed %d -soak-from %d", r.Number, r.Seed, r.Number)
 	}()
 	path := fmt.Sprintf("/%d", r.Number)
