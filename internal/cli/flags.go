@@ -42,10 +42,14 @@ const (
 	maxInterval = 60 * time.Second
 )
 
-// add adds all of the flags to cmd but --duration, whose default each command chooses.
-func (f *loadFlags) add(cmd *cobra.Command) {
+// partOfLoad is the help of --warmup where the length of the load is the scenario's or --duration.
+const partOfLoad = "leave this time at the beginning of the load, which is a part of its length, out of the totals; the series has it"
+
+// add adds all of the flags to cmd but --duration, whose default each command chooses; warmup is the
+// help of --warmup.
+func (f *loadFlags) add(cmd *cobra.Command, warmup string) {
 	fs := cmd.Flags()
-	timeVar(fs, &f.warmup, "warmup", "", 0, "leave this time at the beginning out of the totals; the series has it")
+	timeVar(fs, &f.warmup, "warmup", "", 0, warmup)
 	timeVar(fs, &f.interval, "interval", "", time.Second, "length of an interval of the series: 100ms to 60s")
 	timeVar(fs, &f.graceful, "graceful-stop", "", 30*time.Second, "longest wait at the end for what is in flight; unless it is given, also as long as requests in flight may take")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the run's random sources (default a new one, which the report shows)")

@@ -122,7 +122,7 @@ func (f *httpFlags) add(cmd *cobra.Command) {
 	}
 	_ = cmd.MarkFlagFilename("data", "csv", "tsv", "jsonl", "ndjson")
 	_ = cmd.RegisterFlagCompletionFunc("data-order", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp))
-	f.load.add(cmd)
+	f.load.add(cmd, "load this time before --duration begins, and leave it out of the totals; the series has it")
 	f.at.master.addAs(cmd, "`URL` of a master whose agents make the load", "master-cacert")
 	f.at.add(cmd)
 }

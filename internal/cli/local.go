@@ -108,8 +108,12 @@ func (l *localRun) signals() *caught {
 		switch by, _ := l.controls.Ended(); {
 		case by == "" && s == syscall.SIGHUP:
 			l.controls.Stop("the end of its terminal")
+		case by == "" && s == syscall.SIGTERM:
+			l.controls.Stop("SIGTERM")
 		case by == "":
 			l.controls.Stop("Ctrl-C")
+		case s == syscall.SIGTERM:
+			l.controls.Cancel("SIGTERM")
 		case s != syscall.SIGHUP:
 			l.controls.Cancel("a second Ctrl-C")
 		}

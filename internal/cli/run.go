@@ -66,7 +66,7 @@ report is shown. A second one cancels it.`,
 	}
 	timeVar(cmd.Flags(), &load.duration, "duration", "d", 0, "end the run after this time, and keep it open until then (default: the scenario decides)")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set a parameter of the scenario, as NAME=VALUE; may be repeated")
-	load.add(cmd)
+	load.add(cmd, partOfLoad)
 	at.master.add(cmd, "`URL` of a master whose agents run it")
 	at.add(cmd)
 	help := cmd.HelpFunc()

@@ -153,8 +153,18 @@ func exitOf(r *run.Result, e run.Exit) error {
 		return &exitError{status, fmt.Errorf("%d of %d thresholds crossed", crossed, len(r.Thresholds)), ""}
 	case exitInvalid:
 		return &exitError{status, fmt.Errorf("the run is %s (--strict)", r.Verdict), "its reasons are in the report's first lines; docs/truth.md explains them"}
+	case exitUsage:
+		for _, t := range r.Thresholds {
+			if t.Wrong {
+				return &exitError{status, fmt.Errorf("threshold %q: %s", t.Expression, t.Reason), ""}
+			}
+		}
+		return &exitError{status: status}
 	case exitFailed:
-		return &exitError{status, errors.New("nothing was answered"), "--allow-failure makes that a success"}
+		if r.NothingMeasured() {
+			return &exitError{status, errors.New("nothing was measured: the load ended within its warm-up"), "warm up for a shorter time, or let the load last longer; --allow-failure makes this a success"}
+		}
+		return &exitError{status, errors.New("nothing was answered"), "is the target running, and does it answer (gobench http --once URL)? --allow-failure makes this a success"}
 	default:
 		return &exitError{status: status}
 	}

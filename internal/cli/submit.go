@@ -55,7 +55,7 @@ status.`,
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set a parameter of the scenario, as NAME=VALUE; may be repeated")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show the run until it is over, and report")
 	at.master.add(cmd, ofMaster)
-	load.add(cmd)
+	load.add(cmd, partOfLoad)
 	at.add(cmd)
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/process"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -21,6 +22,7 @@ type Controls struct {
 	load      *load            // nil before Run
 	abandon   func()           // cancels what comes before the executor
 	executor  *process.Process // nil before it is started
+	scaled    []string         // classes whose rate was changed; "" is the only one
 }
 
 // Stop ends the load and lets what is in flight drain; it does not wait. by, as "Ctrl-C", goes
@@ -93,8 +95,22 @@ func (c *Controls) Change(change event.Change) error {
 	if err := executor.Control(m); err != nil {
 		return err
 	}
+	if change.Rate != nil {
+		c.mu.Lock()
+		c.scaled = append(c.scaled, change.Class)
+		c.mu.Unlock()
+	}
 	load.emit(event.Event{Kind: event.Control, Control: &change, Text: units.Safe(strings.TrimSpace(text))})
 	return nil
+}
+
+// mark records in a result which classes had other rates than the one that was asked for.
+func (c *Controls) mark(r *run.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, class := range c.scaled {
+		r.Rescaled(class)
+	}
 }
 
 // attach makes c the controls of r, once. abandon cancels r's context; it is called at once if

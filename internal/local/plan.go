@@ -31,8 +31,8 @@ func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 	for _, c := range h.Classes {
 		users += c.Nu
 		start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations, Part: 1})
-		r.result.Config.Classes = append(r.result.Config.Classes, run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed})
 	}
+	r.result.Config.Classes = append(r.result.Config.Classes, monitor.Classes(h)...)
 	if r.Once {
 		once(start, r.result.Config.Classes, r.OnceIterations)
 	}

@@ -290,9 +290,7 @@ func (a *active) share(hello *wire.Hello) (map[*place][]*wire.Start, error) {
 			return nil, err
 		}
 	}
-	for _, c := range hello.Classes {
-		a.result.Config.Classes = append(a.result.Config.Classes, run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed})
-	}
+	a.result.Config.Classes = append(a.result.Config.Classes, monitor.Classes(hello)...)
 	a.result.Environment.Go = hello.Go
 	return starts, nil
 }

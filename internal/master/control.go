@@ -39,6 +39,11 @@ func (a *active) control(ctx context.Context, c event.Change) error {
 	if err := a.send(ctx, all); err != nil {
 		return err
 	}
+	if c.Rate != nil {
+		a.mu.Lock()
+		a.scaled = append(a.scaled, c.Class)
+		a.mu.Unlock()
+	}
 	// Executors of a split run do not note such changes themselves.
 	text := a.noteOf(c, max(time.Since(began), 0))
 	if err := a.m.intake.with(ctx, func() {

@@ -2,6 +2,9 @@ package run
 
 import "cmp"
 
+// stoppedBy begins the cause of a run that someone stopped.
+const stoppedBy = "stopped by "
+
 // Ending is the reason why a run ended. The zero value means that the load ended by itself.
 type Ending struct {
 	Cancelled bool   // ended at once, without draining
@@ -22,7 +25,7 @@ func (e Ending) Conclude() (state State, cause string) {
 	case e.Threshold != "":
 		return Finished, "threshold " + e.Threshold + " crossed"
 	case e.By != "":
-		return Finished, "stopped by " + e.By
+		return Finished, stoppedBy + e.By
 	}
 	return Finished, ""
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // The exit statuses of gobench (docs/exit-codes.md).
@@ -19,7 +20,7 @@ const (
 // Exit is how a command treats a finished run.
 type Exit struct {
 	Strict       bool // --strict: one that is INVALID has ExitInvalid
-	AllowFailure bool // --allow-failure: one in which nothing was answered has ExitOK
+	AllowFailure bool // --allow-failure: one in which nothing was answered, or measured, has ExitOK
 }
 
 // ExitStatus returns the exit status of a command that ran r, or followed it to its end. A run
@@ -32,7 +33,7 @@ func (r *Result) ExitStatus(e Exit) int {
 		return ExitUsage
 	case r.State == Finished && slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return !t.OK }):
 		return ExitCrossed
-	case r.State == Finished && !e.AllowFailure && r.Outcome().NothingAnswered():
+	case r.State == Finished && !e.AllowFailure && (r.NothingMeasured() || r.Outcome().NothingAnswered() && !r.stoppedBefore()):
 		return ExitFailed
 	case r.State == Finished && e.Strict && r.Verdict == Invalid:
 		return ExitInvalid
@@ -44,6 +45,11 @@ func (r *Result) ExitStatus(e Exit) int {
 		return ExitUsage
 	}
 	return ExitFailed
+}
+
+// stoppedBefore reports whether someone stopped r before anything had ended.
+func (r *Result) stoppedBefore() bool {
+	return strings.HasPrefix(r.Cause, stoppedBy) && r.Outcome().Main().All() == 0
 }
 
 // UsageError means that what the user asked for is wrong, as a flag or a file that it names. A

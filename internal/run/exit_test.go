@@ -1,6 +1,9 @@
 package run
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // A run in which nothing was answered fails, unless that is allowed.
 func TestExitOfNothing(t *testing.T) {
@@ -35,6 +38,10 @@ func TestExitStatus(t *testing.T) {
 	}{
 		{"finished", Result{State: Finished, Verdict: Valid}, 0, 0},
 		{"thresholds that are met", Result{State: Finished, Thresholds: met}, 0, 0},
+		{"no iteration ended", Result{State: Finished, Metrics: iterations(0)}, 1, 1},
+		{"an iteration ended", Result{State: Finished, Metrics: iterations(1)}, 0, 0},
+		{"stopped before any iteration ended", Result{State: Finished, Cause: "stopped by Ctrl-C", Metrics: iterations(0)}, 0, 0},
+		{"all of it warm-up", Result{State: Finished, Start: time.Unix(1, 0), Warmup: 1, Metrics: iterations(0)}, 1, 1},
 		{"a wrong threshold", Result{State: Finished, Thresholds: []Threshold{{}, {Wrong: true}}}, 2, 2},
 		{"a crossed threshold", Result{State: Finished, Thresholds: crossed}, 4, 4},
 		{"an invalid run", Result{State: Finished, Verdict: Invalid, Thresholds: met}, 0, 5},
@@ -50,4 +57,9 @@ func TestExitStatus(t *testing.T) {
 			t.Errorf("%s: %d, with --strict %d; want %d and %d", tt.name, got, strict, tt.want, tt.strict)
 		}
 	}
+}
+
+// iterations are the metrics of a class of which so many iterations have ended.
+func iterations(n int64) []Metric {
+	return []Metric{{Title: "vu.a.iterations", Type: Counter, Counts: Counts{Role: ClassDone, Of: "a"}, Record: Record{Count: &n}}}
 }

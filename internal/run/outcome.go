@@ -19,7 +19,8 @@ type Outcome struct {
 	Causes     []Cause // why operations failed, the most frequent first
 	Worst      *Named  // of the parts that operations have by name, as URLs, the one of which most failed; nil if none did
 
-	clients bool // operations are declared
+	clients    bool // operations are declared
+	iterations bool // iterations are declared
 }
 
 // Ended counts operations or iterations by their end.
@@ -82,6 +83,7 @@ func OutcomeOf(metrics []Metric, count func(Metric) int64) Outcome {
 		case ClassBegun:
 			o.Iterations.Begun += n
 		case ClassDone: // with those that failed
+			o.iterations = true
 			o.Iterations.OK += n
 		case ClassFailed:
 			o.Iterations.Failed += n
@@ -152,9 +154,28 @@ func (i Interval) Outcome(metrics []Metric) Outcome {
 	})
 }
 
-// NothingAnswered reports whether operations ended, and none of them with an answer.
+// Rescaled declares that the rate of a class was changed in the run; its name may be empty if there
+// is one class.
+func (r *Result) Rescaled(class string) {
+	for i := range r.Config.Classes {
+		if c := &r.Config.Classes[i]; c.Name == class || class == "" {
+			c.Starts = 0
+		}
+	}
+}
+
+// NothingMeasured reports whether a run with a warm-up ended before it was over.
+func (r *Result) NothingMeasured() bool {
+	return !r.Start.IsZero() && r.Warmup > 0 && r.Measured <= 0
+}
+
+// NothingAnswered reports whether there was nothing that the run could measure: operations ended,
+// and none of them with an answer; or iterations were to be made, and none ended.
 func (o Outcome) NothingAnswered() bool {
-	return o.Operations.Unanswered > 0 && o.Operations.Unanswered == o.Operations.All()
+	if o.Operations.All() > 0 {
+		return o.Operations.OK+o.Operations.Failed == 0
+	}
+	return o.iterations && o.Iterations.OK+o.Iterations.Failed == 0
 }
 
 // Clients reports whether there are operations to count: a client has declared them.

@@ -105,7 +105,8 @@ type Class struct {
 	Users  int64   `json:"users"`
 	Rate   float64 `json:"rate"` // users started per second; 0: all at once
 	Load   string  `json:"load"`
-	Closed bool    `json:"closed"` // each iteration began when the previous one had ended
+	Closed bool    `json:"closed"`                      // each iteration began when the previous one had ended
+	Starts float64 `json:"starts_per_second,omitempty"` // of an open load with one constant rate that was not changed: that rate
 }
 
 // Environment describes the machine that generated the load.

@@ -143,7 +143,7 @@ export function percentile(m: Metric, name: 'p50' | 'p90' | 'p95' | 'p99' | 'p99
   const v = figure(m, name)
   if (v !== undefined && answered(q, m)) return format(v)
   if (v === undefined && !m.lost) return '–'
-  const word = m.role === 'step.time' || isUsers(m) ? 'failed' : 'no answer'
+  const word = m.role === 'step.time' ? 'failed' : isUsers(m) ? 'not done' : 'no answer'
   const age = m.at_least?.[name] ?? 0
   return age > (figure(m, 'max') ?? 0) ? `${word}, over ${format(age)}` : word
 }

@@ -88,6 +88,7 @@ func TestText(t *testing.T) {
 		{"an arrow of another kind", errors.New("a->b 1->2"), "a->b 1->2"},
 		{"time of day", x509.CertificateInvalidError{Reason: x509.Expired, Detail: "current time 2026-11-21 is after"},
 			"x509: certificate has expired or is not yet valid"},
+		{"a stream", errors.New("stream error: stream ID 101; INTERNAL_ERROR; received from peer"), "stream error: stream; INTERNAL_ERROR; received from peer"},
 		{"long", errors.New(strings.Repeat("é", 300)), strings.Repeat("é", 100)},
 	} {
 		if got := Text(tt.err); got != tt.want {

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net/netip"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,15 +12,19 @@ import (
 // maxText is the largest length of an error's text, in bytes.
 const maxText = 200
 
+// stream is the number of an HTTP/2 stream in an error of golang.org/x/net/http2.
+var stream = regexp.MustCompile(`\bstream ID \d+`)
+
 // Text returns err's text without the parts that differ between equal failures, so that
 // failures can be counted by text: the local address and port ("read tcp
-// 10.0.0.1:40112->10.0.0.2:80: ...") and the current time in the error about an expired
-// certificate. It returns at most 200 bytes, cut between characters. err must not be nil.
+// 10.0.0.1:40112->10.0.0.2:80: ..."), the number of an HTTP/2 stream, and the current time in the
+// error about an expired certificate. It returns at most 200 bytes, cut between characters. err must not be nil.
 func Text(err error) string {
 	s := err.Error()
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {
 		s = strings.Replace(s, ": "+e.Detail, "", 1)
 	}
+	s = stream.ReplaceAllString(s, "stream")
 	for from := 0; ; {
 		i := strings.Index(s[from:], "->")
 		if i < 0 {

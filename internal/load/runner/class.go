@@ -52,6 +52,7 @@ type class struct {
 	shared     atomic.Int64 // iterations left of a Shared load, or of a Times load taken over
 	last       atomic.Int64 // users of a Times load that began their last iteration
 	over       atomic.Int64 // users that have finished
+	unready    atomic.Int64 // users of an Arrival whose preparation has failed, and is tried again
 	firstPanic sync.Once
 
 	loadOver sync.Once
@@ -111,12 +112,13 @@ func (c *class) prepare(ctx context.Context) error {
 	return nil
 }
 
-// awaitServers waits until every started user of an Arrival is free, or over, or ctx ends.
+// awaitServers waits until every started user of an Arrival is free, or over, or its preparation
+// has failed, or ctx ends.
 func (c *class) awaitServers(ctx context.Context) {
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
 	for {
-		if going, _ := c.going(); int64(c.pool.idle()) >= going {
+		if going, _ := c.going(); int64(c.pool.idle())+c.unready.Load() >= going {
 			return
 		}
 		select {
@@ -350,6 +352,20 @@ func (c *class) going() (going, stillStarting int64) {
 	}
 	going = int64(len(c.scopes)) - c.over.Load()
 	return going, min(stillStarting, going)
+}
+
+// cutIterations counts the iterations of users that do not end them as cut by the run's end.
+func (c *class) cutIterations() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.scopes {
+		if planned, ok := s.CutIteration(); ok {
+			e := s.Entry()
+			e.Add(c.counts.cut, 1)
+			e.Record(c.counts.age, int64(c.now()-planned))
+			e.Close()
+		}
+	}
 }
 
 // wrapUp runs the class's Stop hook, if it has one, with a context that ends after limit. If

@@ -152,7 +152,7 @@ func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 	r.mu.Lock()
 	r.zero = zero
 	r.mu.Unlock()
-	over := make(chan struct{}) // closed when all users have finished
+	gone := make(chan struct{}) // closed when all users have finished
 	var running sync.WaitGroup
 	for _, c := range r.classes {
 		c.zero.Store(int64(zero))
@@ -161,7 +161,7 @@ func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 	}
 	go func() {
 		running.Wait()
-		close(over)
+		close(gone)
 	}()
 	ended := make(chan struct{}) // closed when nothing is left to start
 	go func() {
@@ -170,7 +170,8 @@ func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 		}
 		close(ended)
 	}()
-	if length, over := r.load(ctx, ended); over {
+	length, over := r.load(ctx, ended)
+	if over {
 		r.endMeasured(length)
 	}
 	r.Log(func() string {
@@ -184,6 +185,9 @@ func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 		}
 	}
 	limit := r.patience()
+	if d := time.Duration(r.start.DurationNs); !over && d > 0 {
+		limit += max(0, d-(clock()-zero)) // a number of iterations may take the whole duration
+	}
 	stopping(limit)
 	r.drain(ctx, limit)
 	r.endMeasured(forever)
@@ -197,7 +201,7 @@ func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 	for _, c := range r.classes {
 		c.end()
 	}
-	r.leave(ctx, over)
+	r.leave(ctx, gone)
 	for _, c := range r.classes {
 		c.finish()
 	}
@@ -283,7 +287,8 @@ func (r *Runner) drain(ctx context.Context, patience time.Duration) {
 
 // leave waits until the users, whose contexts have ended, have returned (over is closed), for
 // 5 s or, if ctx has ended, 3 s. It does not wait for a user that keeps starting operations.
-// It stores the number of users of each class that are left in r.interrupted.
+// It stores the number of users of each class that are left in r.interrupted, and counts their
+// iterations as cut.
 func (r *Runner) leave(ctx context.Context, over <-chan struct{}) {
 	patience := grace
 	if ctx.Err() != nil {
@@ -311,6 +316,7 @@ func (r *Runner) leave(ctx context.Context, over <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.classes {
+		c.cutIterations()
 		if going, _ := c.going(); going > 0 {
 			r.interrupted = append(r.interrupted, &wire.Interrupted{Class: c.name, Users: going})
 		}

@@ -34,12 +34,12 @@ func (c *class) live(ctx context.Context, number int64) {
 	if !c.wanted(number) {
 		return // its ramp never activated it
 	}
-	e := c.registry.Entry(meter.NoPhase)
+	e := c.registry.Entry(meter.Measured) // users belong to no warm-up: they are there after it, too
 	e.Add(c.counts.active, 1)
 	e.Add(c.counts.started, 1)
 	e.Close()
 	defer func() {
-		e := c.registry.Entry(meter.NoPhase)
+		e := c.registry.Entry(meter.Measured)
 		e.Add(c.counts.active, -1)
 		e.Add(c.counts.finished, 1)
 		e.Close()
@@ -144,11 +144,8 @@ func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 	w, scope := &worker{number: int(number), calls: make(chan call, 1)}, meter.ScopeOf(ctx)
 	for {
-		if _, ok := c.ready(ctx, scope, u, c.now()); !ok {
-			if c.stopping.Load() || ctx.Err() != nil {
-				return
-			}
-			continue
+		if !c.readyAtLast(ctx, scope, u) {
+			return
 		}
 		if c.control.touched.Load() && !c.admitted(number) {
 			return
@@ -181,6 +178,29 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 	}
 }
 
+// readyAtLast prepares u, the user of scope, until that succeeds. ok is false if the load or ctx
+// ends before.
+func (c *class) readyAtLast(ctx context.Context, scope *meter.Scope, u scenario.User) (ok bool) {
+	failed := false
+	defer func() {
+		if failed {
+			c.unready.Add(-1)
+		}
+	}()
+	for {
+		if _, ok := c.ready(ctx, scope, u, c.now()); ok {
+			return true
+		}
+		if c.stopping.Load() || ctx.Err() != nil {
+			return false
+		}
+		if !failed {
+			failed = true
+			c.unready.Add(1)
+		}
+	}
+}
+
 // ready prepares u, the user of scope, for its next iteration, at now, and returns the time
 // afterwards. If Prepare fails, ok is false: the caller must skip the iteration. The error is
 // counted, unless the end of the run or of its data caused it, and it then takes at least 1 ms.
@@ -205,8 +225,9 @@ func (c *class) ready(ctx context.Context, scope *meter.Scope, u scenario.User, 
 // no data was left for it: the user then ends.
 func (c *class) once(ctx context.Context, scope *meter.Scope, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
 	returned := false
+	scope.BeginIteration(planned)
 	defer func() {
-		if !returned { // a panic, or runtime.Goexit: the iteration has failed
+		if !returned && scope.EndIteration() { // a panic, or runtime.Goexit: the iteration has failed
 			e := scope.Entry()
 			e.Add(c.counts.iterations, 1)
 			e.Add(c.counts.errors, 1)
@@ -217,6 +238,9 @@ func (c *class) once(ctx context.Context, scope *meter.Scope, u scenario.User, p
 	err := u.Iterate(ctx)
 	returned = true
 	end = c.now()
+	if !scope.EndIteration() {
+		return end, false // the run has ended, and counted it as cut
+	}
 	if c.voided(ctx) {
 		scope.Record(c.counts.void, 1)
 		return end, false
@@ -357,6 +381,7 @@ func (c *class) fail(ctx context.Context, what string, err error, began time.Dur
 // its place and at most 8 KiB of its stack.
 func (c *class) panicked(ctx context.Context, vui int, p any, stack []byte) {
 	scope, text := meter.ScopeOf(ctx), fmt.Sprint(p)
+	scope.SetPhase(meter.Measured) // as its begin
 	scope.Record(c.counts.panics, 1)
 	c.registry.Failed(scope.Phase(), prefix+c.name, "panic", text)
 	scope.Sample(prefix+c.name, "panic", func() transcript.Exchange {

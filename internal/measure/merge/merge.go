@@ -46,13 +46,14 @@ type Merger struct {
 	rows     map[int64]*row // by the time they begin, ns; those not yet returned by Intervals
 	returned int64          // rows that begin before it have been returned, ns
 	closed   bool           // see Close
+	last     []rated        // rows that spread has not added yet
 }
 
 // metric is one title over all executors.
 type metric struct {
 	run.Metric // without a record
 	number     int
-	rates      hdr.Histogram    // of a counter: its rate in each whole interval, perMilli
+	rates      hdr.Histogram    // of a counter: its rate in each whole interval but those in Merger.last, perMilli
 	sum        int64            // counter
 	warm       int64            // counted, or recorded, in the time of warm-ups, of both phases
 	hist       *hdr.Histogram   // histogram
@@ -337,7 +338,7 @@ func (m *Merger) Notes() []string { return m.notes }
 func (m *Merger) Metrics() []run.Metric {
 	all := make([]run.Metric, 0, len(m.metrics))
 	ended, sums, seconds := m.ended(), m.sums(), m.Measured().Seconds()
-	rest := m.rest()
+	rest, rows := m.rest(), m.ofLoad()
 	for _, t := range m.metrics {
 		total := t.Metric
 		sum := t.sum + rest[t]
@@ -350,7 +351,7 @@ func (m *Merger) Metrics() []run.Metric {
 			within := max(0, ended[t.number]-t.warm)
 			total.RPS = per(float64(within), seconds)
 			total.Later = counted(sums[t.number] - ended[t.number])
-			total.Spread = t.spreadOf(*total.RPS)
+			total.Spread = m.spreadOf(t, rows, *total.RPS)
 		}
 		if t.Type == run.Histogram && t.hist.Count() > 0 {
 			total.Histogram = t.hist.Append(nil)

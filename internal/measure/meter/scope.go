@@ -19,6 +19,7 @@ type Scope struct {
 	PhaseNow func() Phase     // of an operation that begins now; nil if SetPhase is called for it
 
 	phase    atomic.Uint32
+	planned  atomic.Int64 // of the iteration that is under way, ns, plus 1; 0: none
 	limit    atomic.Int64 // longest of the user's operations so far, ns
 	inFlight atomic.Int32
 	refused  atomic.Int32
@@ -43,6 +44,20 @@ func (s *Scope) SetPhase(p Phase) {
 
 // Phase returns the phase of SetPhase.
 func (s *Scope) Phase() Phase { return Phase(s.phase.Load()) }
+
+// BeginIteration marks an iteration that was planned for a time, 0 or more, as under way.
+func (s *Scope) BeginIteration(planned time.Duration) { s.planned.Store(int64(planned) + 1) }
+
+// EndIteration marks the iteration that is under way as ended. It returns false if CutIteration
+// has ended it before: then it must not be counted again.
+func (s *Scope) EndIteration() bool { return s.planned.Swap(0) != 0 }
+
+// CutIteration ends the iteration that is under way, for a user that does not end it itself, and
+// returns when it was planned; ok is false without one.
+func (s *Scope) CutIteration() (planned time.Duration, ok bool) {
+	n := s.planned.Swap(0)
+	return time.Duration(n - 1), n != 0
+}
 
 // Entry begins a group of recordings of the user's phase. The caller must Close it.
 func (s *Scope) Entry() Entry { return s.Registry.Entry(s.Phase()) }

@@ -37,6 +37,22 @@ func Thresholds(h *wire.Hello, asked []threshold.Threshold, interval time.Durati
 	return all, nil
 }
 
+// Classes returns the classes of a run as its record has them.
+func Classes(h *wire.Hello) (all []run.Class) {
+	for _, c := range h.Classes {
+		x := run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed}
+		for i, s := range c.Stages {
+			if c.Closed || i > 0 && s.To != c.Stages[0].To {
+				x.Starts = 0
+				break
+			}
+			x.Starts = s.To
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
 // CheckParams returns a *run.UsageError if a value is set for a parameter that the scenario
 // does not declare, if a parameter is declared twice, or if one has no value. It does not
 // check values.

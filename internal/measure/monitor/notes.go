@@ -22,7 +22,7 @@ func basis(r *run.Result) (notes []string) {
 	}
 	switch measured := r.Measured; {
 	case r.Warmup > 0 && measured <= 0:
-		add("the whole run was warm-up: nothing is in the totals, and the verdict has no basis; let it last longer than its warm-up")
+		add("the whole run was warm-up: nothing is in the totals, and there is no verdict")
 	case measured < 3*r.Config.Interval:
 		add("the run was shorter than three intervals: its series and its verdict rest on little")
 	}

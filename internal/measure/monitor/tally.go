@@ -222,7 +222,7 @@ func (t *Tally) Summarize(r *run.Result) {
 	if began := m.Began(); !began.IsZero() {
 		r.Start = began
 	}
-	r.Seconds, r.Measured, r.Warmup = m.Load().Seconds(), m.Measured().Seconds(), m.Warmup().Seconds()
+	r.Seconds, r.Measured, r.Warmup = m.Load().Seconds(), m.Measured().Seconds(), min(m.Warmup(), m.Load()).Seconds()
 	r.Metrics, r.Errors, r.Samples = m.Metrics(), m.Failures(), m.Samples()
 	if !r.Start.IsZero() { // else nothing was counted
 		r.Missing = m.Missing()

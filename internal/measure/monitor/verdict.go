@@ -9,11 +9,16 @@ import (
 )
 
 // setVerdict sets the verdict of a run and its reasons, and appends to its notes; Summarize
-// must have set the figures. It does nothing if the run made no load. If only lost executors
+// must have set the figures. It does nothing if the run made no load, and after a load that ended
+// within its warm-up there is no verdict. If only lost executors
 // lack something, and there are others, that makes the verdict SUSPECT at least; anything else
 // that is missing makes it INVALID.
 func (t *Tally) setVerdict(r *run.Result) {
 	if r.Start.IsZero() || r.Seconds <= 0 {
+		return
+	}
+	if r.NothingMeasured() {
+		r.Notes = append(r.Notes, t.notes(r)...)
 		return
 	}
 	// What is missing of lost hosts is known: the others' numbers are right.

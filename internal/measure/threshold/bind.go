@@ -14,7 +14,7 @@ import (
 // binding is the metrics that a threshold is about.
 type binding struct {
 	metric run.Metric
-	count  []string // counters whose sum is the count, and the numerator of a rate
+	count  []string // counters whose sum is the count, and the numerator of a rate: of failures, with those without an answer
 	all    []string // counters whose sum is the denominator of a rate
 	good   string   // histogram whose recordings are part of the denominator too
 	lost   []string // counters of what a percentile's histogram lacks, because it did not end well
@@ -42,12 +42,12 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 	m := metrics[at]
 	b := binding{metric: m, count: []string{m.Title}}
 	other := func(r run.Role) *run.Metric { return run.Find(metrics, m.As(r)) }
+	if lost := other(run.OpUnanswered); m.Role == run.OpFailed && lost != nil {
+		b.count = append(b.count, lost.Title) // an operation without an answer is a failure too
+	}
 	switch {
 	case t.Stat == "rate":
 		b.all = outcomes(m, metrics)
-		if lost := other(run.OpUnanswered); m.Role == run.OpFailed && lost != nil {
-			b.count = append(b.count, lost.Title) // an operation without an answer is a failure too
-		}
 		if good := other(run.StepTime); m.Role == run.StepFailed && good != nil {
 			b.good = good.Title // it has the steps that did not fail
 		}

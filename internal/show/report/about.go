@@ -26,13 +26,11 @@ func (t *text) about(r *run.Result) {
 		field("target", "%s", to)
 	}
 	classes := r.Config.Classes[:t.limit(len(r.Config.Classes), maxClasses)]
-	closed := false
-	for _, c := range classes {
+	for i, c := range classes {
 		field("load", "%s: %s", units.Safe(c.Name), load(c))
-		closed = closed || c.Closed
-	}
-	if closed {
-		field("", "a closed load: who waits for an answer sends nothing, so queueing can't be seen")
+		if c.Closed && (i == len(classes)-1 || !classes[i+1].Closed) { // below the last of those in a row
+			field("", "a closed load: who waits for an answer sends nothing, so queueing can't be seen")
+		}
 	}
 	for _, c := range classes {
 		if parts := fate(r, c); parts != "" {
@@ -96,18 +94,19 @@ func machine(r *run.Result) string {
 }
 
 // fate describes the outcome of a class's users and iterations, with commas between; "" if
-// there is nothing to say. After a warm-up it leaves out how many users started and finished.
+// there is nothing to say.
 func fate(r *run.Result, c run.Class) string {
 	var parts []string
-	var planned int64
+	var planned, begun int64
 	for _, m := range r.Metrics {
 		life := m.Role == run.ClassStarted || m.Role == run.ClassFinished
-		if !m.Role.OfClass() || m.Of != c.Name || m.Count == nil || m.Type != run.Counter || *m.Count == 0 && !life || life && r.Warmup > 0 {
-			continue // users started in a warm-up do not count
+		if !m.Role.OfClass() || m.Of != c.Name || m.Count == nil || m.Type != run.Counter || *m.Count == 0 && !life {
+			continue
 		}
 		say := func(format string) { parts = append(parts, fmt.Sprintf(format, units.Count(*m.Count))) }
 		switch m.Role {
 		case run.ClassStarted:
+			begun = *m.Count
 			say("%s started")
 		case run.ClassFinished:
 			say("%s finished")
@@ -135,6 +134,9 @@ func fate(r *run.Result, c run.Class) string {
 		case run.ClassLost:
 			say("%s more lost with an executor")
 		}
+	}
+	if len(parts) == 1 && begun > 0 && begun == c.Users {
+		return "" // as the line of its load says
 	}
 	return strings.Join(parts, ", ")
 }

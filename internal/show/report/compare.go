@@ -109,15 +109,22 @@ func compared(r *run.Result) Compared {
 	return Compared{r.ID, r.Name, r.State, r.Verdict, r.Created, r.Seconds, r.Format, len(r.Thresholds), crossed(r)}
 }
 
-// failing returns the rate of what failed (run.Outcome), per second without the warm-up; nil if
-// there was no such time.
+// failing returns the rate of what failed within the measured time: of operations or, without a
+// client, of iterations; nil if there was no such time.
 func failing(r *run.Result) *float64 {
-	n := r.Outcome().Main().Bad()
 	if r.Measured <= 0 {
 		return nil
 	}
-	rate := float64(n) / r.Measured
-	return &rate
+	roles := []run.Role{run.ClassFailed, run.ClassCut}
+	if r.Outcome().Clients() {
+		roles = []run.Role{run.OpFailed, run.OpUnanswered}
+	}
+	sum := 0.0
+	for _, role := range roles {
+		rate, _ := rateOf(r, role)
+		sum += rate
+	}
+	return &sum
 }
 
 // byTitle returns the metric of a title; a zero Metric if r has none.
@@ -195,7 +202,9 @@ func differences(a, b *run.Result) []Difference {
 	differ("target", target)
 	differ("concurrency", func(r *run.Result) string { return people(users(r)) })
 	differ("load model", loads)
-	differ("duration asked for", func(r *run.Result) string { return (time.Duration(r.Config.Duration * float64(time.Second))).String() })
+	if a.Config.Duration > 0 && b.Config.Duration > 0 || loads(a) == loads(b) { // else the load model of one has its duration
+		differ("duration asked for", func(r *run.Result) string { return (time.Duration(r.Config.Duration * float64(time.Second))).String() })
+	}
 	differ("warm-up", func(r *run.Result) string { return units.Seconds(r.Warmup) })
 	differ("end", ending)
 	differ("format of the result", func(r *run.Result) string { return r.Format })
@@ -300,7 +309,7 @@ func (c *Comparison) Text(w io.Writer, s Style) error {
 	return t.err
 }
 
-// show formats one of the values with its unit: "-" for nil, "no answer" or "failed" if lost.
+// show formats one of the values with its unit: "-" for nil, "no answer", "not done" or "failed" if lost.
 func (f Figure) show(v *float64, lost bool) string {
 	switch {
 	case lost:

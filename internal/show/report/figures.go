@@ -87,10 +87,13 @@ func total(m run.Metric) []cell {
 const unanswered = "no answer"
 
 // lostWord replaces a percentile of m that lies among what did not end well: operations without
-// an answer, or steps and iterations that failed.
+// an answer, steps that failed, or iterations that failed, were cut, or never began.
 func lostWord(m run.Metric) string {
-	if m.Role == run.StepTime || m.Role.OfClass() {
+	switch {
+	case m.Role == run.StepTime:
 		return "failed"
+	case m.Role.OfClass():
+		return "not done"
 	}
 	return unanswered
 }

@@ -61,7 +61,12 @@ func headlines(r *run.Result) (done, failed string) {
 	has := func(role run.Role) bool {
 		return slices.ContainsFunc(r.Metrics, func(m run.Metric) bool { return m.Role == role })
 	}
-	if r.Start.IsZero() || r.Measured <= 0 || has(run.ClassFinished) && !has(run.ClassDone) && !o.Clients() {
+	switch {
+	case r.Start.IsZero() || has(run.ClassFinished) && !has(run.ClassDone) && !o.Clients():
+		return "", ""
+	case r.NothingMeasured():
+		return fmt.Sprintf("nothing was measured: the load ended after %s, within its warm-up", units.Seconds(r.Warmup)), "warm up for a shorter time, or let the load last longer"
+	case r.Measured <= 0:
 		return "", ""
 	}
 	if !o.Clients() {
@@ -79,7 +84,7 @@ func headlines(r *run.Result) (done, failed string) {
 		done += wanted(r, o)
 	}
 	if of := int64(rate*r.Measured+0.5) - m.Begun; known && r.Warmup > 0 && of > max(1, m.Begun/20) {
-		done += fmt.Sprintf("; %s of these were planned in the warm-up and are not in the figures", units.Count(of))
+		done += fmt.Sprintf("; %s more, planned in the warm-up, are in the rate and in no other figure", units.Count(of))
 	}
 	if o.Void > 0 {
 		done += "; then the data ran out"
@@ -90,6 +95,10 @@ func headlines(r *run.Result) (done, failed string) {
 	switch {
 	case m.All() == 0:
 		failed = "nothing has ended"
+		if len(r.Errors) > 0 {
+			e := r.Errors[0]
+			failed += fmt.Sprintf("; %s times %s: %s", units.Count(e.Count), units.Safe(e.Class), units.Safe(e.Text))
+		}
 	case m.Bad() == 0:
 		failed = "none failed"
 	default:
@@ -145,11 +154,10 @@ func rateOf(r *run.Result, role run.Role) (rate float64, known bool) {
 // wanted says what an open load asked for, after the rate that was reached, and which of its
 // planned starts did not begin.
 func wanted(r *run.Result, o run.Outcome) (s string) {
-	planned, _ := rateOf(r, run.ClassPlanned)
-	if o.Main().Begun == o.Iterations.Begun {
+	planned, starts := plannedRate(r)
+	if o.Main().Begun == o.Iterations.Begun && !slices.ContainsFunc(r.Config.Classes, func(c run.Class) bool { return c.Closed }) {
 		s = fmt.Sprintf(" of %s wanted", units.Rate(planned))
 	} else {
-		starts, _ := rateOf(r, run.ClassBegun)
 		s = fmt.Sprintf("; %s starts/s of %s wanted", units.Rate(starts), units.Rate(planned))
 	}
 	var lacks []string
@@ -165,6 +173,27 @@ func wanted(r *run.Result, o run.Outcome) (s string) {
 		s += fmt.Sprintf("; of %s planned starts %s", units.Count(o.Planned), strings.Join(lacks, ", "))
 	}
 	return s
+}
+
+// plannedRate returns the rate at which open loads wanted to start iterations, a second of the
+// measured time, and the rate at which theirs began. A constant rate is the one that was asked for,
+// whatever part of it was planned: data may run out, or who had a part of it may be lost.
+func plannedRate(r *run.Result) (planned, begun float64) {
+	for _, m := range r.Metrics {
+		if m.Role != run.ClassPlanned || m.RPS == nil {
+			continue
+		}
+		rate := *m.RPS
+		i := slices.IndexFunc(r.Config.Classes, func(c run.Class) bool { return c.Name == m.Of })
+		if i >= 0 && r.Config.Classes[i].Starts > 0 {
+			rate = r.Config.Classes[i].Starts
+		}
+		planned += rate
+		if b := run.Find(r.Metrics, m.As(run.ClassBegun)); b != nil && b.RPS != nil {
+			begun += *b.RPS
+		}
+	}
+	return planned, begun
 }
 
 // maxCauses is how many causes of failures the headline names.
@@ -199,12 +228,12 @@ func causes(o run.Outcome) string {
 	return strings.Join(all, ", ")
 }
 
-// mainMetric returns the run's first main distribution of times that has percentiles, or whose
-// operations got no answer, a client's before a step's; nil without one.
+// mainMetric returns the busiest of the run's main distributions of times, a client's before a
+// step's; nil without one.
 func mainMetric(r *run.Result) *run.Metric {
 	main := Headline(r.Metrics, func(title string) bool { m := byTitle(r, title); return recorded(m) || m.Lost != nil })
 	slices.SortStableFunc(main, func(a, b run.Metric) int {
-		return cmp.Compare(oneIf(a.Role == run.StepTime), oneIf(b.Role == run.StepTime))
+		return cmp.Or(cmp.Compare(oneIf(a.Role == run.StepTime), oneIf(b.Role == run.StepTime)), cmp.Compare(among(b), among(a)))
 	})
 	for i := range main {
 		if main[i].Unit == "ns" && quantiles(main[i]) != nil {
@@ -212,6 +241,17 @@ func mainMetric(r *run.Result) *run.Metric {
 		}
 	}
 	return nil
+}
+
+// among returns how many m's percentiles are among: what has a time, and what has none.
+func among(m run.Metric) (n int64) {
+	if m.Count != nil {
+		n = *m.Count
+	}
+	if m.Lost != nil {
+		n += *m.Lost
+	}
+	return n
 }
 
 // mainTimes formats the figures of mainMetric: "p50 1.00 ms, p99 2.00 ms, max 3.00 ms

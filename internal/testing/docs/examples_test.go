@@ -45,7 +45,7 @@ func TestExamples(t *testing.T) {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
 			t.Parallel()
 			srv := servers.NewTarget(t)
-			if r, _ := binary.RunScenario(t, file, "2s", "--set", "url="+srv.URL); len(r.Errors) > 0 || srv.Served() == 0 {
+			if r, _ := binary.RunScenario(t, file, "6s", "--set", "url="+srv.URL); len(r.Errors) > 0 || srv.Served() == 0 {
 				t.Errorf("%d requests, errors %v", srv.Served(), r.Errors)
 			}
 		})

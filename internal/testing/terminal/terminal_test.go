@@ -104,7 +104,7 @@ func TestTerminalIsRestored(t *testing.T) {
 			s.sees("q cancels")
 			s.types("q")
 		}, 130, run.Cancelled, "cancelled by a second Ctrl-C"},
-		{"SIGTERM", "/", func(s *screen, _ int) { _ = s.cmd.Process.Signal(syscall.SIGTERM) }, 0, run.Finished, "stopped by Ctrl-C"},
+		{"SIGTERM", "/", func(s *screen, _ int) { _ = s.cmd.Process.Signal(syscall.SIGTERM) }, 0, run.Finished, "stopped by SIGTERM"},
 		{"the end of the terminal", "/", func(s *screen, _ int) { _ = s.cmd.Process.Signal(syscall.SIGHUP) }, 0, run.Finished, "stopped by the end of its terminal"},
 		{"the executor's death", "/", func(_ *screen, executor int) { _ = syscall.Kill(executor, syscall.SIGKILL) }, 1, run.Failed, "the executor was killed by signal 9 (killed)"},
 		{"SIGQUIT", "/", func(s *screen, _ int) { s.types("\x1c") }, 2, run.Running, ""},

@@ -18,20 +18,18 @@ export function thresholds(r: Result): HTMLElement | undefined {
 }
 
 /**
- * Returns the table of failures by kind, with their share of all failures; undefined
- * without failures.
+ * Returns the table of the errors that clients, steps and users reported; undefined without any. It has
+ * no sum and no shares: an error that a step returns is reported by its iteration, too.
  */
 export function errors(r: Result): HTMLElement | undefined {
   if (r.errors.length === 0) return undefined
-  const total = r.errors.reduce((n, e) => n + e.count, 0)
   const columns: Column<Failure>[] = [
     { name: 'Source', text: true, show: (e) => sourceName(e.source), by: (e) => e.source },
     { name: 'Class', text: true, show: (e) => e.class, by: (e) => e.class },
     { name: 'Text', text: true, show: (e) => h('span', { class: 'long' }, e.text), by: (e) => e.text },
     { name: 'Count', show: (e) => count(e.count), by: (e) => e.count },
-    { name: 'Share', show: (e) => share(e.count / total), by: (e) => e.count },
   ]
-  return table('Failures by kind', columns, r.errors)
+  return table('Errors, as clients, steps and users reported them', columns, r.errors)
 }
 
 /** Returns the failed exchanges of each kind, folded; undefined if none were stored. */
