@@ -345,6 +345,31 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// The drain is in no spread: what ended then is in no rate either.
+func TestSpreadWithoutDrain(t *testing.T) {
+	m := New(1, time.Second)
+	titles := []string{"home.begun", "home.http_ok"}
+	for s, n := range [][2]int64{{100, 100}, {200, 190}, {0, 10}, {0, 0}, {0, 0}} {
+		b := &wire.Batch{Seq: uint64(s + 1), FromNs: int64(s) * 1e9, ToNs: int64(s+1) * 1e9, Counters: []*wire.Counter{{Metric: 0, Add: n[0]}, {Metric: 1, Add: n[1]}}}
+		if s == 0 {
+			for _, title := range titles {
+				b.Declared = append(b.Declared, roles.Declare(&wire.Metric{Title: title, Type: "counter", Unit: "N"})...)
+			}
+		}
+		if s == 4 {
+			b.Final = &wire.Final{LoadNs: 5e9, Counters: []*wire.Counter{{Metric: 0, Add: 300}, {Metric: 1, Add: 300}},
+				Ended: &wire.Ended{MeasuredNs: 2e9, Counters: []*wire.Counter{{Metric: 0, Add: 300}, {Metric: 1, Add: 290}}}}
+		}
+		must(t, m.Add(0, b))
+		m.Intervals(false)
+	}
+	for i, want := range []float64{50, 45} { // of 100 and 200, of 100 and 190
+		if x := m.Metrics()[i]; x.Spread == nil || math.Abs(x.Spread.Stdev-want) > 0.5 {
+			t.Errorf("%s: spread %+v, want stdev %v", titles[i], x.Spread, want)
+		}
+	}
+}
+
 // The first failed exchanges of a source and class over all executors are stored, in the
 // order in which they began.
 func TestSamplesOfAllExecutors(t *testing.T) {

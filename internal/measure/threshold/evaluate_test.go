@@ -129,6 +129,10 @@ func TestEvaluate(t *testing.T) {
 		// Percentiles and operations without an answer.
 		{"the percentile is among those without an answer", "home.latency p99 < 1m", repeat(5, lost), end, "no answer", ""},
 		{"and this one is not", "home.latency p98 < 11ms", repeat(5, lost), never, "10", ""},
+		{"no answer is counted as a failure", "home.http_fail count == 0", repeat(5, lost), end, "10", ""},
+		{"and ends the run", "home.http_fail count == 0 abort", repeat(5, lost), 1, "2", ""},
+		{"alone it is another figure", "home.http_other_fail count == 10", repeat(5, lost), never, "10", ""},
+		{"failures a second", "home.http_fail rps < 1 over 1s", repeat(5, lost), 1, "2", ""},
 		{"a step that failed", `"step.log in.time" p50 < 1m`, repeat(1, good, bad, bad), end, "no answer", ""},
 		{"a step that mostly did not", `"step.log in.time" p50 < 21ms`, repeat(5, good, bad), never, "", ""},
 		{"nothing is answered", "home.latency p50 < 1m", repeat(5, second{lost: 10}), end, "no answer", ""},
