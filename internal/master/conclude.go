@@ -136,7 +136,7 @@ func (a *active) unconfirmed() string {
 	var names []string
 	for _, h := range a.hosts {
 		if !h.over && a.record != nil {
-			names = append(names, fmt.Sprintf("agent %s unconfirmed, its lease ends %s", h.Name, h.renewed.Add(a.m.Times.Lease).Format(time.TimeOnly)))
+			names = append(names, fmt.Sprintf("agent %s has not confirmed its end, its lease ends at %s", h.Name, h.renewed.Add(a.m.Times.Lease).Format(time.TimeOnly)))
 		}
 	}
 	if names == nil {

@@ -176,7 +176,7 @@ func TestAllLost(t *testing.T) {
 		r := newRig(t, "one")
 		id := r.running(run.Options{}, "one")
 		r.of("one").change(func(a *fakeAgent) { a.silent = true })
-		if x := r.result(id); x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "all agents were lost") || !strings.Contains(x.Cause, "agent one unconfirmed, its lease ends") {
+		if x := r.result(id); x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "all agents were lost") || !strings.Contains(x.Cause, "agent one has not confirmed its end, its lease ends at") {
 			t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
 		}
 	})
