@@ -73,9 +73,7 @@ type session struct {
 	profiles   *profile.Taker // takes the profiles that are requested during the load
 	ledgers    string         // folder for the ledger; "": no ledger
 	ledger     *ledger
-	start      *wire.Start
-	summary    *summary    // nil if the scenario has no function done
-	final      *wire.Final // that was sent, for the summary
+	summary    *summary // nil if the scenario has no function done
 }
 
 // send sends m to the parent. It may block while the parent does not read. An error means that
@@ -117,8 +115,8 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	if start == nil {
 		return fmt.Errorf("the parent's first message is a %T, want a start", first.GetMessage())
 	}
-	if s.start = start; done != nil {
-		s.summary = newSummary()
+	if done != nil {
+		s.summary = newSummary(start)
 	}
 	s.look(start, r)
 	defer s.log.close()
@@ -308,19 +306,16 @@ func (s *session) summarize(b *wire.Batch) {
 	if err := s.summary.add(b); err != nil {
 		b.Notes = append(b.Notes, err.Error())
 	}
-	if b.Final != nil {
-		s.final = b.Final
-	}
 }
 
 // conclude calls the scenario's function done, after the parent has accepted the last batch, so
 // that nothing which done does can cost it; not if the run was cancelled. What goes wrong is
 // printed.
 func (s *session) conclude(ctx context.Context) {
-	if s.summary == nil || s.final == nil || ctx.Err() != nil {
+	if s.summary == nil || ctx.Err() != nil {
 		return
 	}
-	if problem := call(done, s.summary.of(s.final, s.start)); problem != "" {
+	if problem := call(done, s.summary.of()); problem != "" {
 		fmt.Fprintln(os.Stderr, "gobench executor:", problem)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -66,81 +67,48 @@ var done func(Summary) // nil: none
 // for its end.
 const doneLimit = time.Second
 
-// summary adds up batches.
+// summary adds up the batches of this executor, as its parent does.
 type summary struct {
-	metrics    []run.Metric
-	sums       map[uint32]int64 // of counters, and numbers of values, by metric, of the measured phase
-	warm       map[uint32]int64 // what came in a warm-up's time, of both phases
-	gauges     map[uint32]int64
-	histograms map[uint32]*hdr.Histogram
+	merger *merge.Merger
+	start  *wire.Start
 }
 
-func newSummary() *summary {
-	return &summary{sums: map[uint32]int64{}, warm: map[uint32]int64{}, gauges: map[uint32]int64{}, histograms: map[uint32]*hdr.Histogram{}}
+func newSummary(start *wire.Start) *summary {
+	m := merge.New(0, time.Duration(start.IntervalNs))
+	m.Join("", time.Duration(start.ElapsedNs))
+	return &summary{m, start}
 }
 
-// add adds a batch. The error is that of a histogram that can't be read.
+// add adds a batch. The error is that of the merger, which refuses what its parent refuses.
 func (s *summary) add(b *wire.Batch) error {
-	for _, m := range b.Declared {
-		s.metrics = append(s.metrics, m.Metric())
-	}
-	add := func(metric uint32, n int64) {
-		if !b.GetWarmup() {
-			s.sums[metric] += n
-		}
-		if b.InWarmup() {
-			s.warm[metric] += n
-		}
-	}
-	for _, c := range b.Counters {
-		add(c.Metric, c.Add)
-	}
-	for _, g := range b.Gauges {
-		s.gauges[g.Metric] = g.Value
-	}
-	for _, x := range b.Histograms {
-		h := new(hdr.Histogram)
-		if err := h.Decode(x.Counts); err != nil {
-			return fmt.Errorf("add up the histogram %d: %w", x.Metric, err)
-		}
-		add(x.Metric, int64(h.Count()))
-		if b.GetWarmup() {
-			continue
-		}
-		if all := s.histograms[x.Metric]; all != nil {
-			all.Merge(h)
-		} else {
-			s.histograms[x.Metric] = h
-		}
-	}
-	return nil
+	err := s.merger.Add(0, b)
+	s.merger.Intervals(false) // which no one reads
+	return err
 }
 
-// of returns the summary of all batches, of which the last had final.
-func (s *summary) of(final *wire.Final, start *wire.Start) Summary {
-	ended := map[uint32]int64{} // what came within the measured time, of both phases
-	for _, c := range final.GetEnded().GetCounters() {
-		ended[c.Metric] = c.Add
-	}
-	for _, h := range final.GetEnded().GetHistograms() {
-		ended[h.Metric] = int64(h.Count)
-	}
-	all := Summary{Seconds: time.Duration(final.GetEnded().GetMeasuredNs()).Seconds(), Executor: int(start.Executor), Executors: max(int(start.Executors), 1)}
-	counts := map[run.Counts]int64{}
-	for i, m := range s.metrics {
-		counts[m.Counts] += s.sums[uint32(i)]
-	}
-	for i, m := range s.metrics {
-		n := uint32(i)
-		t := Total{Title: m.Title, Unit: m.Unit, Type: metrics.Type(m.Type), Count: s.sums[n], Value: s.gauges[n]}
-		if all.Seconds > 0 {
-			t.Rate = float64(max(0, ended[n]-s.warm[n])) / all.Seconds
+// of returns the summary of all batches.
+func (s *summary) of() Summary {
+	all := Summary{Seconds: s.merger.Measured().Seconds(), Executor: int(s.start.Executor), Executors: max(int(s.start.Executors), 1)}
+	for _, m := range s.merger.Metrics() {
+		t := Total{Title: m.Title, Unit: m.Unit, Type: metrics.Type(m.Type)}
+		if m.Count != nil {
+			t.Count = *m.Count
 		}
-		if h := s.histograms[n]; h != nil {
-			t.values, t.Mean, t.Stdev, t.Min, t.Max = h, h.Mean(), h.StdDev(), h.Min(), h.Max()
-			for _, missing := range m.Role.Missing() {
-				t.lost += counts[m.As(missing)]
+		if m.Value != nil {
+			t.Value = *m.Value
+		}
+		if m.RPS != nil {
+			t.Rate = *m.RPS
+		}
+		if m.Lost != nil {
+			t.lost = *m.Lost
+		}
+		if len(m.Histogram) > 0 {
+			t.values = new(hdr.Histogram)
+			if err := t.values.Decode(m.Histogram); err != nil {
+				panic(err) // the merger has just encoded it
 			}
+			t.Mean, t.Stdev, t.Min, t.Max = t.values.Mean(), t.values.StdDev(), t.values.Min(), t.values.Max()
 		}
 		all.Metrics = append(all.Metrics, t)
 	}
