@@ -3,6 +3,7 @@ package builtin
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,9 @@ func ParseStages(texts []string) (stages []scenario.Rate, err error) {
 			return nil, run.Usage("write it as --stage 500/30s", "--stage %q: %q is no time", text, over)
 		}
 		stages = append(stages, s)
+	}
+	if len(stages) > 0 && !slices.ContainsFunc(stages, func(s scenario.Rate) bool { return s.To > 0 && s.Over > 0 }) {
+		return nil, run.Usage("write it as --stage 500/30s", "no --stage has a rate and a time above 0")
 	}
 	return stages, nil
 }

@@ -14,7 +14,11 @@ import (
 func (j *Judge) Notes() (notes []string) {
 	for _, t := range j.tracks {
 		if l := t.level(j); t.signal.note && l > run.Fine {
-			notes = append(notes, fmt.Sprintf("%s (in %d intervals, the worst at %s): %s", t.text(t.worst), t.windows, duration(float64(t.at)), t.advice))
+			when := fmt.Sprintf("in %d intervals, the worst at %s", t.windows, duration(float64(t.at)))
+			if t.windows == 1 {
+				when = "in one interval, at " + duration(float64(t.at))
+			}
+			notes = append(notes, fmt.Sprintf("%s (%s): %s", t.text(t.worst), when, t.advice))
 		}
 	}
 	if s := j.plateau.note(); s != "" {

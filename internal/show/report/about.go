@@ -90,6 +90,9 @@ func people(n int64) string {
 
 func machine(r *run.Result) string {
 	e := r.Environment
+	if e.CPUs == 0 {
+		return "" // of several hosts, or unknown
+	}
 	return strings.TrimSpace(fmt.Sprintf("%d CPUs %s, %s/%s %s", e.CPUs, units.Safe(e.CPU), units.Safe(e.OS), units.Safe(e.Arch), units.Safe(e.Kernel)))
 }
 

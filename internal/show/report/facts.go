@@ -31,11 +31,11 @@ func facts(r *run.Result) []fact {
 	if len(r.Hosts) > 0 {
 		all = append(all, fact{"hosts", hostsLine(r)})
 	}
-	return append(all,
-		fact{"gobench", units.Safe(r.Gobench)},
-		fact{"machine", machine(r)},
-		fact{"seed", strconv.FormatUint(r.Config.Seed, 10)},
-	)
+	all = append(all, fact{"gobench", units.Safe(r.Gobench)})
+	if m := machine(r); m != "" {
+		all = append(all, fact{"machine", m})
+	}
+	return append(all, fact{"seed", strconv.FormatUint(r.Config.Seed, 10)})
 }
 
 // users returns the maximum number of users of a run.

@@ -80,7 +80,7 @@ func (s *Selection) Text(w io.Writer, style Style) error {
 		if x.times != nil {
 			of = Title(*x.times)
 		}
-		row := cells(units.Safe(x.ID)+"  "+x.Target, of, people(x.Concurrency), rate)
+		row := cells(units.Safe(x.ID), of, people(x.Concurrency), rate)
 		for _, name := range []string{"p50", "p95", "p99"} {
 			c := cell{text: "-"}
 			if x.times != nil {
@@ -99,6 +99,12 @@ func (s *Selection) Text(w io.Writer, style Style) error {
 		rows = append(rows, append(row, failures, cell{string(x.Verdict), tones[x.Verdict]}))
 	}
 	t.table([]string{"Runs", "times of", "concurrency", "rate", "p50", "p95", "p99", "failures", "verdict"}, rows)
+	t.printf("\n")
+	for _, x := range s.Runs {
+		if x.Target != "" {
+			t.say(units.Safe(x.ID)+"  ", x.Target)
+		}
+	}
 	if slices.ContainsFunc(s.Runs, func(x Selected) bool { return x.Result != s.Runs[0].Result }) {
 		t.printf("\n")
 		t.say("", "The results have different formats: "+otherRate+" "+otherPercent)
