@@ -35,10 +35,6 @@ const (
 	otherClass = "other"
 )
 
-// lostClass is the class of operations that had not ended when their executor did: the
-// merger of the executors' counts finds them.
-var lostClass = conn.Lost.String()
-
 // Operations declares the metrics of a kind of operation, and returns them. Declaring the same
 // name again is normal, since each user creates its own client, and costs one map read. name
 // begins their titles:
@@ -74,7 +70,7 @@ func (r *Recorder) declareOperations(name string) (*Operations, error) {
 	}{
 		{metrics.Graph{Title: "Operations", Unit: "N"}, metrics.Counter, []meter.One{of("begun", run.OpBegun, &o.begun),
 			of("ok", run.OpOK, &o.ok), of("failed", run.OpFailed, &o.failed), of("unanswered", run.OpUnanswered, &o.unanswered)}},
-		{metrics.Graph{Title: "error lost", Unit: "N"}, metrics.Counter, []meter.One{metric(name+".error."+lostClass, run.Counts{Role: run.OpUnanswered, Of: name, By: "error", Part: lostClass}, &o.lost)}},
+		{metrics.Graph{Title: "error lost", Unit: "N"}, metrics.Counter, []meter.One{metric(name+".error."+run.PartLost, run.Counts{Role: run.OpUnanswered, Of: name, By: "error", Part: run.PartLost}, &o.lost)}},
 		{metrics.Graph{Title: "Latency", Unit: "ns"}, metrics.Histogram, []meter.One{of("latency", run.OpTime, &o.latency)}},
 		{metrics.Graph{Title: "Age of unanswered operations", Unit: "ns"}, metrics.Histogram, []meter.One{of("age", run.OpAge, &o.age)}},
 		{metrics.Graph{Title: "Bytes", Unit: "B"}, metrics.Counter, []meter.One{of("bytes", run.Bytes, &o.bytes)}},

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // Tests the published titles, their units and places.
@@ -56,5 +58,12 @@ func TestDeclaration(t *testing.T) {
 	}
 	if got := declaration("home", new(meters)).group; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("declared\n%v\nwant\n%v", got, want)
+	}
+}
+
+// What a dead executor had begun is counted by the class that clients declare for it.
+func TestClassOfTheLost(t *testing.T) {
+	if got := conn.Lost.String(); got != run.PartLost {
+		t.Errorf("the class is %q, and %q is counted", got, run.PartLost)
 	}
 }

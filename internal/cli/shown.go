@@ -164,6 +164,9 @@ func exitOf(r *run.Result, e run.Exit) error {
 		if r.NothingMeasured() {
 			return &exitError{status, errors.New("nothing was measured: the load ended within its warm-up"), "warm up for a shorter time, or let the load last longer; --allow-failure makes this a success"}
 		}
+		if !r.Outcome().Clients() {
+			return &exitError{status, errors.New("nothing was done: no iteration ended"), "the report's errors say why; gobench run FILE --once shows one iteration; --allow-failure makes this a success"}
+		}
 		return &exitError{status, errors.New("nothing was answered"), "is the target running, and does it answer (gobench http --once URL)? --allow-failure makes this a success"}
 	default:
 		return &exitError{status: status}

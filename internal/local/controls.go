@@ -3,12 +3,12 @@ package local
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/process"
-	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -104,13 +104,11 @@ func (c *Controls) Change(change event.Change) error {
 	return nil
 }
 
-// mark records in a result which classes had other rates than the one that was asked for.
-func (c *Controls) mark(r *run.Result) {
+// rescaled returns the classes whose rate was changed; "" is the only one.
+func (c *Controls) rescaled() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, class := range c.scaled {
-		r.Rescaled(class)
-	}
+	return slices.Clone(c.scaled)
 }
 
 // attach makes c the controls of r, once. abandon cancels r's context; it is called at once if

@@ -252,7 +252,9 @@ func (r *load) conclude(failed error) error {
 		r.tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: text, Windows: 1, Worst: r.tally.Merger.Load().Seconds(),
 			Advice: "look for what ends processes on this machine, as earlyoom does, and run it again"})
 	}
-	r.Controls.mark(x)
+	for _, class := range r.Controls.rescaled() {
+		r.tally.Rescaled(class)
+	}
 	x.State, x.Cause = run.Ending{Cancelled: cancelled, By: by, Err: failed, Threshold: r.tally.Aborted()}.Conclude()
 	r.tally.Finish(x)
 	if r.Once {

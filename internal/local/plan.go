@@ -52,7 +52,7 @@ func once(start *wire.Start, classes []run.Class, iterations int64) {
 	for i, s := range start.Shares {
 		s.Nu, s.Rate, s.Iterations = 1, 0, iterations
 		c := &classes[i]
-		c.Users, c.Rate, c.Load, c.Closed = 1, 0, "once", true
+		c.Users, c.Rate, c.Load, c.Closed, c.Starts, c.StartsFor = 1, 0, "once", true, 0, 0
 	}
 }
 

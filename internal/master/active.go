@@ -40,7 +40,6 @@ type active struct {
 	controls sync.Mutex // held while the load is changed; locked before mu
 
 	mu        sync.Mutex
-	scaled    []string    // classes whose rate was changed; "" is the only one
 	plan      *split.Plan // nil before the load is split; changed with controls held too
 	began     time.Time   // start of the load
 	stop      string      // who or what asked for a stop, or empty

@@ -150,11 +150,6 @@ func (a *active) unconfirmed() string {
 // the result may be stored. Call it once.
 func (a *active) finish(ctx context.Context, e run.Ending) error {
 	r := a.result
-	a.mu.Lock()
-	for _, class := range a.scaled {
-		r.Rescaled(class)
-	}
-	a.mu.Unlock()
 	if a.record == nil {
 		r.State, r.Cause = e.Conclude()
 		return a.storeResult(ctx)

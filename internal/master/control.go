@@ -36,13 +36,13 @@ func (a *active) control(ctx context.Context, c event.Change) error {
 	if err != nil {
 		return &run.InputError{Field: "what", Text: err.Error()}
 	}
+	if c.Rate != nil { // before: an error may leave some changed
+		if err := a.m.intake.with(ctx, func() { a.record.tally.Rescaled(c.Class) }); err != nil {
+			return err
+		}
+	}
 	if err := a.send(ctx, all); err != nil {
 		return err
-	}
-	if c.Rate != nil {
-		a.mu.Lock()
-		a.scaled = append(a.scaled, c.Class)
-		a.mu.Unlock()
 	}
 	// Executors of a split run do not note such changes themselves.
 	text := a.noteOf(c, max(time.Since(began), 0))

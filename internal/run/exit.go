@@ -33,7 +33,7 @@ func (r *Result) ExitStatus(e Exit) int {
 		return ExitUsage
 	case r.State == Finished && slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return !t.OK }):
 		return ExitCrossed
-	case r.State == Finished && !e.AllowFailure && (r.NothingMeasured() || r.Outcome().NothingAnswered() && !r.stoppedBefore()):
+	case r.State == Finished && !e.AllowFailure && !r.stoppedBefore() && (r.NothingMeasured() || r.Outcome().NothingAnswered()):
 		return ExitFailed
 	case r.State == Finished && e.Strict && r.Verdict == Invalid:
 		return ExitInvalid

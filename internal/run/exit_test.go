@@ -42,6 +42,7 @@ func TestExitStatus(t *testing.T) {
 		{"an iteration ended", Result{State: Finished, Metrics: iterations(1)}, 0, 0},
 		{"stopped before any iteration ended", Result{State: Finished, Cause: "stopped by Ctrl-C", Metrics: iterations(0)}, 0, 0},
 		{"all of it warm-up", Result{State: Finished, Start: time.Unix(1, 0), Warmup: 1, Metrics: iterations(0)}, 1, 1},
+		{"stopped in its warm-up", Result{State: Finished, Start: time.Unix(1, 0), Warmup: 1, Cause: "stopped by Ctrl-C", Metrics: iterations(0)}, 0, 0},
 		{"a wrong threshold", Result{State: Finished, Thresholds: []Threshold{{}, {Wrong: true}}}, 2, 2},
 		{"a crossed threshold", Result{State: Finished, Thresholds: crossed}, 4, 4},
 		{"an invalid run", Result{State: Finished, Verdict: Invalid, Thresholds: met}, 0, 5},

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Outcome is what became of what a run began. It is the one source of these figures for every
-// screen, report and comparison: nothing in it is counted twice.
+// Outcome is what became of what a run began. It is the one source of these counts for every
+// screen, report and comparison: nothing in it is counted twice. (Rates have no share of what was lost
+// with an executor, which has no time.)
 type Outcome struct {
 	Operations Ended   // of all clients together; zero without any
 	Iterations Ended   // of all classes together
@@ -154,28 +155,18 @@ func (i Interval) Outcome(metrics []Metric) Outcome {
 	})
 }
 
-// Rescaled declares that the rate of a class was changed in the run; its name may be empty if there
-// is one class.
-func (r *Result) Rescaled(class string) {
-	for i := range r.Config.Classes {
-		if c := &r.Config.Classes[i]; c.Name == class || class == "" {
-			c.Starts = 0
-		}
-	}
-}
-
 // NothingMeasured reports whether a run with a warm-up ended before it was over.
 func (r *Result) NothingMeasured() bool {
 	return !r.Start.IsZero() && r.Warmup > 0 && r.Measured <= 0
 }
 
 // NothingAnswered reports whether there was nothing that the run could measure: operations ended,
-// and none of them with an answer; or iterations were to be made, and none ended.
+// and none of them with an answer; or iterations were to be made, and none ended or was cut.
 func (o Outcome) NothingAnswered() bool {
 	if o.Operations.All() > 0 {
 		return o.Operations.OK+o.Operations.Failed == 0
 	}
-	return o.iterations && o.Iterations.OK+o.Iterations.Failed == 0
+	return o.iterations && o.Iterations.All() == 0
 }
 
 // Clients reports whether there are operations to count: a client has declared them.

@@ -101,12 +101,13 @@ type Config struct {
 
 // Class is a class of users as it ran.
 type Class struct {
-	Name   string  `json:"name"`
-	Users  int64   `json:"users"`
-	Rate   float64 `json:"rate"` // users started per second; 0: all at once
-	Load   string  `json:"load"`
-	Closed bool    `json:"closed"`                      // each iteration began when the previous one had ended
-	Starts float64 `json:"starts_per_second,omitempty"` // of an open load with one constant rate that was not changed: that rate
+	Name      string  `json:"name"`
+	Users     int64   `json:"users"`
+	Rate      float64 `json:"rate"` // users started per second; 0: all at once
+	Load      string  `json:"load"`
+	Closed    bool    `json:"closed"`                       // each iteration began when the previous one had ended
+	Starts    float64 `json:"starts_per_second,omitempty"`  // of an open load with one constant rate, evenly spaced, that was not changed: that rate
+	StartsFor float64 `json:"starts_for_seconds,omitempty"` // for how long, with the warm-up; set with Starts
 }
 
 // Environment describes the machine that generated the load.
@@ -215,7 +216,7 @@ type Threshold struct {
 	Value      string   `json:"value,omitempty"`      // when crossed, otherwise at the end or in the worst window; for display
 	Reason     string   `json:"reason,omitempty"`     // what value does not say
 	At         *float64 `json:"at_seconds,omitempty"` // when crossed: since the load began
-	Wrong      bool     `json:"wrong,omitempty"`      // its metric cannot have its statistic or unit, for the reason Reason: the run was stopped
+	Wrong      bool     `json:"wrong,omitempty"`      // its metric cannot have its statistic or unit, for the reason Reason: the run was stopped, unless that was found at its end
 }
 
 // Verdict says whether a run's numbers can be believed: docs/truth.md.

@@ -61,6 +61,10 @@ const (
 	Own         Role = "own"         // gobench's figures of itself; Part is the name
 )
 
+// PartLost is the part, by "error", of operations whose executor ended before they did. Executors
+// declare it, and the merger of their counts counts it.
+const PartLost = "lost"
+
 // roles has the type of each role's metrics; an empty one allows all types.
 var roles = map[Role]MetricType{
 	OpBegun: Counter, OpOK: Counter, OpFailed: Counter, OpUnanswered: Counter, OpResent: Counter, OpFollowed: Counter, OpTime: Histogram, OpAge: Histogram,

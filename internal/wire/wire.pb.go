@@ -725,6 +725,7 @@ type Class struct {
 	Closed        bool                   `protobuf:"varint,7,opt,name=closed,proto3" json:"closed,omitempty"`               // iterations start when the one before ended
 	Stages        []*Stage               `protobuf:"bytes,8,rep,name=stages,proto3" json:"stages,omitempty"`                // of a Ramp or an Arrival
 	Each          bool                   `protobuf:"varint,9,opt,name=each,proto3" json:"each,omitempty"`                   // iterations are of each user
+	Poisson       bool                   `protobuf:"varint,10,opt,name=poisson,proto3" json:"poisson,omitempty"`            // of an Arrival: its starts are not evenly spaced
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -818,6 +819,13 @@ func (x *Class) GetStages() []*Stage {
 func (x *Class) GetEach() bool {
 	if x != nil {
 		return x.Each
+	}
+	return false
+}
+
+func (x *Class) GetPoisson() bool {
+	if x != nil {
+		return x.Poisson
 	}
 	return false
 }
@@ -1628,6 +1636,7 @@ type Batch struct {
 	Samples       []*Sample              `protobuf:"bytes,14,rep,name=samples,proto3" json:"samples,omitempty"`                      // failed exchanges, the first of each source and class
 	Gathered      uint32                 `protobuf:"varint,15,opt,name=gathered,proto3" json:"gathered,omitempty"`                   // the counts of up to so many adjacent ranges are gathered in histograms; 0 means exact
 	Exact         []*Recounted           `protobuf:"bytes,16,rep,name=exact,proto3" json:"exact,omitempty"`                          // in an archive's last batch: of all batches
+	Drain         bool                   `protobuf:"varint,18,opt,name=drain,proto3" json:"drain,omitempty"`                         // of a time after the load, or most of it
 	More          bool                   `protobuf:"varint,17,opt,name=more,proto3" json:"more,omitempty"`                           // the next batch is of the same time and of its phase; this one is of the other phase, and has counts only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1773,6 +1782,13 @@ func (x *Batch) GetExact() []*Recounted {
 		return x.Exact
 	}
 	return nil
+}
+
+func (x *Batch) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
 }
 
 func (x *Batch) GetMore() bool {
@@ -2559,7 +2575,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\adefault\x18\x02 \x01(\tR\adefault\x12\x12\n" +
 	"\x04help\x18\x03 \x01(\tR\x04help\x12\x14\n" +
 	"\x05value\x18\x04 \x01(\tR\x05value\x12\x14\n" +
-	"\x05given\x18\x05 \x01(\bR\x05given\"\xe8\x01\n" +
+	"\x05given\x18\x05 \x01(\bR\x05given\"\x82\x02\n" +
 	"\x05Class\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02nu\x18\x02 \x01(\x03R\x02nu\x12\x12\n" +
@@ -2571,7 +2587,9 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\aloop_ns\x18\x06 \x01(\x03R\x06loopNs\x12\x16\n" +
 	"\x06closed\x18\a \x01(\bR\x06closed\x12.\n" +
 	"\x06stages\x18\b \x03(\v2\x16.gobench.wire.v1.StageR\x06stages\x12\x12\n" +
-	"\x04each\x18\t \x01(\bR\x04each\"H\n" +
+	"\x04each\x18\t \x01(\bR\x04each\x12\x18\n" +
+	"\apoisson\x18\n" +
+	" \x01(\bR\apoisson\"H\n" +
 	"\x05Stage\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\x01R\x02to\x12\x17\n" +
 	"\aover_ns\x18\x02 \x01(\x03R\x06overNs\x12\x16\n" +
@@ -2633,7 +2651,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x03log\x18\x02 \x01(\bR\x03log\"=\n" +
 	"\bStopping\x12\x16\n" +
 	"\x06signal\x18\x01 \x01(\tR\x06signal\x12\x19\n" +
-	"\blimit_ns\x18\x02 \x01(\x03R\alimitNs\"\xf9\x04\n" +
+	"\blimit_ns\x18\x02 \x01(\x03R\alimitNs\"\x8f\x05\n" +
 	"\x05Batch\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x17\n" +
 	"\afrom_ns\x18\x02 \x01(\x03R\x06fromNs\x12\x13\n" +
@@ -2654,7 +2672,8 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"go_unix_ns\x18\f \x01(\x03R\bgoUnixNs\x121\n" +
 	"\asamples\x18\x0e \x03(\v2\x17.gobench.wire.v1.SampleR\asamples\x12\x1a\n" +
 	"\bgathered\x18\x0f \x01(\rR\bgathered\x120\n" +
-	"\x05exact\x18\x10 \x03(\v2\x1a.gobench.wire.v1.RecountedR\x05exact\x12\x12\n" +
+	"\x05exact\x18\x10 \x03(\v2\x1a.gobench.wire.v1.RecountedR\x05exact\x12\x14\n" +
+	"\x05drain\x18\x12 \x01(\bR\x05drain\x12\x12\n" +
 	"\x04more\x18\x11 \x01(\bR\x04more\"\xba\x01\n" +
 	"\x06Metric\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x12\n" +

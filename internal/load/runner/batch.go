@@ -95,7 +95,11 @@ func (r *Runner) batches(from, to time.Duration, began time.Time, warm bool) (al
 	}
 	r.mu.Lock()
 	b.Notes, r.notes = r.notes, nil
+	drain := r.ended != nil && to > r.loadEnd+time.Duration(r.start.IntervalNs)/10
 	r.mu.Unlock()
+	for _, b := range all {
+		b.Drain = drain
+	}
 	return all
 }
 

@@ -182,7 +182,7 @@ func checkArrival(load scenario.Arrival, c *wire.Class) error {
 		return errors.New("field Load: no stage of the Arrival has a rate and a time above 0")
 	}
 	how, full := "evenly", "else starts queue"
-	if load.Poisson {
+	if c.Poisson = load.Poisson; load.Poisson {
 		how = "as a Poisson process"
 	}
 	if load.Drop {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/measure/meter"
 	"github.com/gobench-io/gobench/internal/wire"
@@ -59,8 +60,8 @@ func TestIterationsThatIgnoreTheirContextAreCut(t *testing.T) {
 		time.Sleep(20 * time.Second) // until it returns
 		of.Cut(meter.Measured)
 		for _, total := range of.Totals() {
-			if n := o.counts[strings.TrimPrefix(total.Title, prefix)]; total.Title == "vu.deaf.iterations" && total.Value != n {
-				t.Errorf("%d iterations after its return, %d before", total.Value, n)
+			if n := o.counts[strings.TrimPrefix(total.Title, prefix)]; total.Type == metrics.Counter && total.Value != n && total.Title != "vu.deaf.finished" {
+				t.Errorf("%s is %d after its return, %d before", total.Title, total.Value, n)
 			}
 		}
 		o.want(t, map[string]int64{"deaf.begun": 9, "deaf.iterations": 8, "deaf.cut": 1, "deaf.age": 1})
@@ -80,6 +81,21 @@ func TestNumberOfIterationsLasts(t *testing.T) {
 		o.want(t, map[string]int64{"n.begun": 6, "n.iterations": 6, "n.cut": 0})
 		if o.took > 2700*time.Millisecond {
 			t.Errorf("took %v, want until the last has ended", o.took)
+		}
+	})
+}
+
+// A stop ends that wait: what is in flight then has the graceful time.
+func TestStopOfANumberOfIterations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vus := scenario.Vus{{Name: "n", Nu: 2, Load: scenario.Shared(2), Fu: func(ctx context.Context, _ int) { <-ctx.Done() }}}
+		o := play(t, t.Context(), vus, &wire.Start{DurationNs: int64(time.Hour), GracefulNs: int64(time.Second)}, func(r *Runner, _ *meter.Registry) {
+			time.Sleep(5 * time.Second)
+			r.Stop()
+		})
+		o.want(t, map[string]int64{"n.begun": 2})
+		if o.took > 7*time.Second || o.limit != time.Second {
+			t.Errorf("took %v, drained for %v at most; want the graceful time after the stop", o.took, o.limit)
 		}
 	})
 }

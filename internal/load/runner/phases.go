@@ -52,6 +52,7 @@ func (r *Runner) endMeasured(length time.Duration) {
 		return
 	}
 	now := min(clock()-r.zero, length)
+	r.loadEnd = now
 	r.ended = &wire.Ended{MeasuredNs: int64(r.warmups.outside(now) - r.paused(now))}
 	for i, c := range r.registry.Sums() {
 		switch c.Type {

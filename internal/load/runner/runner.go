@@ -53,6 +53,7 @@ type Runner struct {
 	interrupted []*wire.Interrupted // set when the load is over, guarded by mu
 	drained     time.Time           // the end of the drain; zero before it; guarded by mu
 	ended       *wire.Ended         // nil before the end of the measured time; guarded by mu
+	loadEnd     time.Duration       // when the load ended, on the clock of batches; set with ended
 	pauses      windows             // since the load began; the last may have no end yet; guarded by mu
 	zero        time.Duration       // when the load began, on clock; guarded by mu
 }
@@ -170,7 +171,7 @@ func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 		}
 		close(ended)
 	}()
-	length, over := r.load(ctx, ended)
+	length, over := r.load(ctx, ended, gone)
 	if over {
 		r.endMeasured(length)
 	}
@@ -185,9 +186,6 @@ func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 		}
 	}
 	limit := r.patience()
-	if d := time.Duration(r.start.DurationNs); !over && d > 0 {
-		limit += max(0, d-(clock()-zero)) // a number of iterations may take the whole duration
-	}
 	stopping(limit)
 	r.drain(ctx, limit)
 	r.endMeasured(forever)
@@ -214,7 +212,10 @@ func (r *Runner) Run(ctx context.Context, stopping func(limit time.Duration)) {
 // duration the scenario's own end is ignored. It returns how long the load was to last, or
 // forever if it was ended sooner; over is false if a class does a number of iterations, and the
 // last has begun but not ended.
-func (r *Runner) load(ctx context.Context, ended <-chan struct{}) (length time.Duration, over bool) {
+//
+// Where there is a duration, a number of iterations may take all of it: load then waits until all
+// users have finished (gone is closed), too.
+func (r *Runner) load(ctx context.Context, ended, gone <-chan struct{}) (length time.Duration, over bool) {
 	var duration <-chan time.Time
 	if d := time.Duration(r.start.DurationNs); d > 0 {
 		t := time.NewTimer(max(d-time.Duration(r.start.ElapsedNs), 0))
@@ -224,18 +225,28 @@ func (r *Runner) load(ctx context.Context, ended <-chan struct{}) (length time.D
 			ended = nil
 		}
 	}
-	select {
-	case <-ended:
-		for _, c := range r.classes {
-			length = max(length, c.length)
+	for numbered := false; ; {
+		select {
+		case <-ended:
+			switch {
+			case numbered:
+				return forever, false
+			case duration != nil && r.numbered():
+				ended, numbered = gone, true
+			default:
+				for _, c := range r.classes {
+					length = max(length, c.length)
+				}
+				return length, !r.numbered()
+			}
+		case <-duration:
+			return time.Duration(r.start.DurationNs), true
+		case <-r.stop:
+			return forever, true
+		case <-ctx.Done():
+			return forever, true
 		}
-		return length, !r.numbered()
-	case <-duration:
-		return time.Duration(r.start.DurationNs), true
-	case <-r.stop:
-	case <-ctx.Done():
 	}
-	return forever, true
 }
 
 // spare is how much longer than the limit of an operation the drain waits for its end.

@@ -130,7 +130,11 @@ func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 			}
 			continue
 		}
+		if ctx.Err() != nil { // meanwhile: nothing begins any more
+			return
+		}
 		scope.SetPhase(c.phase(now))
+		scope.BeginIteration(now)
 		scope.Record(c.counts.begun, 1)
 		if now, ok = c.once(ctx, scope, u, now, now); !ok {
 			return
@@ -163,6 +167,7 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 			c.unserved(nil, append(c.pool.abandon(), call))
 			return
 		}
+		scope.BeginIteration(call.planned)
 		e := scope.Entry()
 		e.Add(c.counts.begun, 1)
 		if call.waited() { // otherwise arrive has recorded its lag
@@ -225,27 +230,31 @@ func (c *class) ready(ctx context.Context, scope *meter.Scope, u scenario.User, 
 // no data was left for it: the user then ends.
 func (c *class) once(ctx context.Context, scope *meter.Scope, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
 	returned := false
-	scope.BeginIteration(planned)
 	defer func() {
-		if !returned && scope.EndIteration() { // a panic, or runtime.Goexit: the iteration has failed
-			e := scope.Entry()
+		if returned {
+			return
+		}
+		e := scope.Entry()
+		if scope.EndIteration() { // a panic, or runtime.Goexit: the iteration has failed
 			e.Add(c.counts.iterations, 1)
 			e.Add(c.counts.errors, 1)
 			e.Record(c.counts.failure, int64(c.now()-begin))
-			e.Close()
 		}
+		e.Close()
 	}()
 	err := u.Iterate(ctx)
 	returned = true
 	end = c.now()
+	e := scope.Entry() // so that it ends and is counted in one cut
 	if !scope.EndIteration() {
+		e.Close()
 		return end, false // the run has ended, and counted it as cut
 	}
 	if c.voided(ctx) {
-		scope.Record(c.counts.void, 1)
+		e.Add(c.counts.void, 1)
+		e.Close()
 		return end, false
 	}
-	e := scope.Entry()
 	if err != nil && c.cutShort(ctx, err) {
 		e.Add(c.counts.cut, 1)
 		e.Record(c.counts.age, int64(end-planned))
@@ -381,7 +390,7 @@ func (c *class) fail(ctx context.Context, what string, err error, began time.Dur
 // its place and at most 8 KiB of its stack.
 func (c *class) panicked(ctx context.Context, vui int, p any, stack []byte) {
 	scope, text := meter.ScopeOf(ctx), fmt.Sprint(p)
-	scope.SetPhase(meter.Measured) // as its begin
+	scope.SetPhase(meter.Measured) // as the start of its user
 	scope.Record(c.counts.panics, 1)
 	c.registry.Failed(scope.Phase(), prefix+c.name, "panic", text)
 	scope.Sample(prefix+c.name, "panic", func() transcript.Exchange {

@@ -8,18 +8,18 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Close declares that the run has ended: what an executor began and did not end, because it died,
+// RunOver declares that the run has ended: what an executor began and did not end, because it died,
 // or what it counted of that did not arrive, is lost. Metrics counts it from here on: operations
 // as unanswered, by the error "lost"; iterations as lost; planned starts as unserved. No
 // interval has them, since it is unknown when they would have ended. Batches may still be added:
 // then less is lost.
-func (m *Merger) Close() { m.closed = true }
+func (m *Merger) RunOver() { m.closed = true }
 
-// Lacks returns, by title, what counters have in Metrics that no interval has; nil if nothing was
-// lost.
-func (m *Merger) Lacks() map[string]int64 {
+// Unended returns, by title, how much of the counters in Metrics was lost, and is in no interval;
+// nil if nothing was.
+func (m *Merger) Unended() map[string]int64 {
 	var all map[string]int64
-	for t, n := range m.rest() {
+	for t, n := range m.unended() {
 		if all == nil {
 			all = map[string]int64{}
 		}
@@ -28,8 +28,8 @@ func (m *Merger) Lacks() map[string]int64 {
 	return all
 }
 
-// rest returns what was lost, by the metrics that count it; nil if nothing was.
-func (m *Merger) rest() map[*metric]int64 {
+// unended returns what was lost, by the metrics that count it; nil if nothing was.
+func (m *Merger) unended() map[*metric]int64 {
 	if !m.closed || !slices.ContainsFunc(m.executors, func(s *source) bool { return s.final == nil }) {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (m *Merger) rest() map[*metric]int64 {
 		case run.OpBegun:
 			n := lack(t, run.OpOK, run.OpFailed, run.OpUnanswered)
 			add(t.Counts.As(run.OpUnanswered), n)
-			add(run.Counts{Role: run.OpUnanswered, Of: t.Of, By: "error", Part: "lost"}, n)
+			add(run.Counts{Role: run.OpUnanswered, Of: t.Of, By: "error", Part: run.PartLost}, n)
 		case run.ClassBegun:
 			add(t.Counts.As(run.ClassLost), lack(t, run.ClassDone, run.ClassCut, run.ClassVoid))
 		case run.ClassPlanned:
@@ -67,16 +67,16 @@ func (m *Merger) rest() map[*metric]int64 {
 	return rest
 }
 
-// lost is what a histogram lacks: n, and their ages, of which there are n, or nil if those of
+// unmeasured is what a histogram lacks: n, and their ages, of which there are n, or nil if those of
 // some are unknown.
-type lost struct {
+type unmeasured struct {
 	n    int64
 	ages *hdr.Histogram
 }
 
-// lostOf returns what t, a histogram, lacks (run.Role.Missing, Ages), with the count of a counter
+// unmeasuredOf returns what t, a histogram, lacks (run.Role.Missing, Ages), with the count of a counter
 // as count returns it, and the recordings of a histogram as of does, which may be nil.
-func (m *Merger) lostOf(t *metric, count func(*metric) int64, of func(*metric) *hdr.Histogram) (l lost) {
+func (m *Merger) unmeasuredOf(t *metric, count func(*metric) int64, of func(*metric) *hdr.Histogram) (l unmeasured) {
 	for _, missing := range t.Role.Missing() {
 		if counter := m.byCounts[t.Counts.As(missing)]; counter != nil {
 			l.n += count(counter)
@@ -99,7 +99,7 @@ func (m *Merger) lostOf(t *metric, count func(*metric) int64, of func(*metric) *
 
 // atLeast returns the ages of those percentiles, of n answered operations and l, that are of an
 // operation of l; nil without one, or if the ages are unknown.
-func (l lost) atLeast(n int64, unit float64) map[string]float64 {
+func (l unmeasured) atLeast(n int64, unit float64) map[string]float64 {
 	if l.ages == nil {
 		return nil
 	}

@@ -18,7 +18,7 @@ var owned = []run.Metric{
 	{Title: "home.failed", Type: run.Counter, Counts: run.Counts{Role: run.OpFailed, Of: "home"}},
 	{Title: "home.unanswered", Type: run.Counter, Counts: run.Counts{Role: run.OpUnanswered, Of: "home"}},
 	{Title: "home.error.timeout", Type: run.Counter, Counts: run.Counts{Role: run.OpUnanswered, Of: "home", By: "error", Part: "timeout"}},
-	{Title: "home.error.lost", Type: run.Counter, Counts: run.Counts{Role: run.OpUnanswered, Of: "home", By: "error", Part: "lost"}},
+	{Title: "home.error.lost", Type: run.Counter, Counts: run.Counts{Role: run.OpUnanswered, Of: "home", By: "error", Part: run.PartLost}},
 	{Title: "vu.a.planned", Type: run.Counter, Counts: run.Counts{Role: run.ClassPlanned, Of: "a"}},
 	{Title: "vu.a.begun", Type: run.Counter, Counts: run.Counts{Role: run.ClassBegun, Of: "a"}},
 	{Title: "vu.a.iterations", Type: run.Counter, Counts: run.Counts{Role: run.ClassDone, Of: "a"}},
@@ -71,9 +71,9 @@ func TestLost(t *testing.T) {
 		}
 	}
 	wants("in flight", map[string]int64{"home.unanswered": 2, "home.error.lost": 0, "vu.a.lost": 0, "vu.a.unserved": 3}, 2)
-	m.Close()
+	m.RunOver()
 	wants("at the end", map[string]int64{"home.begun": 110, "home.unanswered": 12, "home.error.timeout": 2, "home.error.lost": 10, "vu.a.lost": 10, "vu.a.unserved": 10}, 12)
-	if got, want := m.Lacks(), map[string]int64{"home.unanswered": 10, "home.error.lost": 10, "vu.a.lost": 10, "vu.a.unserved": 7}; !maps.Equal(got, want) {
+	if got, want := m.Unended(), map[string]int64{"home.unanswered": 10, "home.error.lost": 10, "vu.a.lost": 10, "vu.a.unserved": 7}; !maps.Equal(got, want) {
 		t.Errorf("no interval has %v, want %v", got, want)
 	}
 	must(t, m.Add(1, lostBatch(2, 0, 6, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0)))
@@ -82,7 +82,7 @@ func TestLost(t *testing.T) {
 	last.Final = &wire.Final{}
 	must(t, m.Add(1, last))
 	wants("after the last batch", map[string]int64{"home.unanswered": 2, "home.error.lost": 0, "vu.a.lost": 0, "vu.a.unserved": 10}, 2)
-	if got := m.Lacks(); got != nil {
+	if got := m.Unended(); got != nil {
 		t.Errorf("no interval has %v, want nothing", got)
 	}
 }

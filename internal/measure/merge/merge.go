@@ -45,15 +45,14 @@ type Merger struct {
 	end      time.Duration  // of the last batch
 	rows     map[int64]*row // by the time they begin, ns; those not yet returned by Intervals
 	returned int64          // rows that begin before it have been returned, ns
-	closed   bool           // see Close
-	last     []rated        // rows that spread has not added yet
+	closed   bool           // see RunOver
 }
 
 // metric is one title over all executors.
 type metric struct {
 	run.Metric // without a record
 	number     int
-	rates      hdr.Histogram    // of a counter: its rate in each whole interval but those in Merger.last, perMilli
+	rates      hdr.Histogram    // of a counter: its rate in each whole interval of the load, perMilli
 	sum        int64            // counter
 	warm       int64            // counted, or recorded, in the time of warm-ups, of both phases
 	hist       *hdr.Histogram   // histogram
@@ -334,24 +333,24 @@ func (m *Merger) Notes() []string { return m.notes }
 // Metrics returns every metric with its record over the run so far, without warm-ups, in
 // the order of declaration. A histogram that is not empty has its encoding as well (hdr). A
 // gauge's value is the sum of the executors' last ones. Rates are those within the measured
-// time. After Close, counts have what was lost.
+// time. After RunOver, counts have what was lost.
 func (m *Merger) Metrics() []run.Metric {
 	all := make([]run.Metric, 0, len(m.metrics))
 	ended, sums, seconds := m.ended(), m.sums(), m.Measured().Seconds()
-	rest, rows := m.rest(), m.ofLoad()
+	rest := m.unended()
 	for _, t := range m.metrics {
 		total := t.Metric
 		sum := t.sum + rest[t]
 		if t.Type == run.Gauge {
 			sum = t.value()
 		}
-		lost := m.lostOf(t, func(t *metric) int64 { return t.sum + rest[t] }, func(t *metric) *hdr.Histogram { return t.hist })
+		lost := m.unmeasuredOf(t, func(t *metric) int64 { return t.sum + rest[t] }, func(t *metric) *hdr.Histogram { return t.hist })
 		total.Record = t.record(sum, t.hist, lost, 0)
 		if t.Type != run.Gauge {
 			within := max(0, ended[t.number]-t.warm)
 			total.RPS = per(float64(within), seconds)
 			total.Later = counted(sums[t.number] - ended[t.number])
-			total.Spread = m.spreadOf(t, rows, *total.RPS)
+			total.Spread = t.spreadOf(*total.RPS)
 		}
 		if t.Type == run.Histogram && t.hist.Count() > 0 {
 			total.Histogram = t.hist.Append(nil)

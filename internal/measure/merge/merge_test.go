@@ -349,15 +349,15 @@ func TestSpread(t *testing.T) {
 func TestSpreadWithoutDrain(t *testing.T) {
 	m := New(1, time.Second)
 	titles := []string{"home.begun", "home.http_ok"}
-	for s, n := range [][2]int64{{100, 100}, {200, 190}, {0, 10}, {0, 0}, {0, 0}} {
-		b := &wire.Batch{Seq: uint64(s + 1), FromNs: int64(s) * 1e9, ToNs: int64(s+1) * 1e9, Counters: []*wire.Counter{{Metric: 0, Add: n[0]}, {Metric: 1, Add: n[1]}}}
+	for s, n := range [][2]int64{{100, 100}, {200, 190}, {20, 20}, {5, 15}, {0, 0}} { // iterations in flight begin operations in the drain
+		b := &wire.Batch{Seq: uint64(s + 1), Drain: s > 1, FromNs: int64(s) * 1e9, ToNs: int64(s+1) * 1e9, Counters: []*wire.Counter{{Metric: 0, Add: n[0]}, {Metric: 1, Add: n[1]}}}
 		if s == 0 {
 			for _, title := range titles {
 				b.Declared = append(b.Declared, roles.Declare(&wire.Metric{Title: title, Type: "counter", Unit: "N"})...)
 			}
 		}
 		if s == 4 {
-			b.Final = &wire.Final{LoadNs: 5e9, Counters: []*wire.Counter{{Metric: 0, Add: 300}, {Metric: 1, Add: 300}},
+			b.Final = &wire.Final{LoadNs: 5e9, Counters: []*wire.Counter{{Metric: 0, Add: 325}, {Metric: 1, Add: 325}},
 				Ended: &wire.Ended{MeasuredNs: 2e9, Counters: []*wire.Counter{{Metric: 0, Add: 300}, {Metric: 1, Add: 290}}}}
 		}
 		must(t, m.Add(0, b))

@@ -17,6 +17,7 @@ type row struct {
 	phases   [2]counts     // what was recorded in that time, by phase
 	gauges   map[int]int64 // when the row is returned
 	warmup   bool          // the time is of a warm-up
+	drain    bool          // the time is of the drain, on all executors
 	late     bool          // a row of this time has been returned before
 }
 
@@ -111,9 +112,10 @@ func (m *Merger) recycle(c *counts) {
 func (m *Merger) row(b *wire.Batch) *row {
 	r := m.rows[b.FromNs]
 	if r == nil {
-		r = &row{from: time.Duration(b.FromNs), warmup: b.InWarmup()}
+		r = &row{from: time.Duration(b.FromNs), warmup: b.InWarmup(), drain: b.Drain}
 		m.rows[b.FromNs] = r
 	}
+	r.drain = r.drain && b.Drain
 	r.to = max(r.to, time.Duration(b.ToNs))
 	return r
 }
@@ -224,7 +226,7 @@ func (m *Merger) recordOf(r *row) run.Interval {
 	i.Errors = run.OutcomeOf(m.declares, func(t run.Metric) int64 { return all.counters[m.byTitle[t.Title].number] }).Main().Bad()
 	i.Metrics = m.records(&all, length)
 	for n, v := range r.gauges {
-		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, lost{}, length)
+		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, unmeasured{}, length)
 	}
 	if !r.phases[0].empty() && !r.phases[1].empty() {
 		i.Phases = &run.Phases{Measured: m.records(&r.phases[0], length), Warmup: m.records(&r.phases[1], length)}
@@ -236,10 +238,10 @@ func (m *Merger) recordOf(r *row) run.Interval {
 func (m *Merger) records(c *counts, seconds float64) map[string]run.Record {
 	all := make(map[string]run.Record, len(c.counters)+len(c.histograms))
 	for n, v := range c.counters {
-		all[m.metrics[n].Title] = m.metrics[n].record(v, nil, lost{}, seconds)
+		all[m.metrics[n].Title] = m.metrics[n].record(v, nil, unmeasured{}, seconds)
 	}
 	for n, h := range c.histograms {
-		lost := m.lostOf(m.metrics[n], func(t *metric) int64 { return c.counters[t.number] }, func(t *metric) *hdr.Histogram { return c.histograms[t.number] })
+		lost := m.unmeasuredOf(m.metrics[n], func(t *metric) int64 { return c.counters[t.number] }, func(t *metric) *hdr.Histogram { return c.histograms[t.number] })
 		all[m.metrics[n].Title] = m.metrics[n].record(0, h, lost, seconds)
 	}
 	return all
@@ -255,7 +257,7 @@ func counted(n int64) *int64 {
 
 // record returns what a metric recorded in some seconds: sum for a counter or a gauge, h,
 // which may be empty but not nil, for a histogram, without what it lacks.
-func (t *metric) record(sum int64, h *hdr.Histogram, l lost, seconds float64) run.Record {
+func (t *metric) record(sum int64, h *hdr.Histogram, l unmeasured, seconds float64) run.Record {
 	switch t.Type {
 	case run.Counter:
 		return run.Record{Count: &sum, RPS: per(float64(sum), seconds)}
@@ -270,7 +272,7 @@ func (t *metric) record(sum int64, h *hdr.Histogram, l lost, seconds float64) ru
 // distribution returns what a histogram's metric recorded in some seconds: times in ms if
 // its unit is ns, else sizes in its unit; only count, rate and lost if h is empty. Percentiles
 // are those among all, the lost ones being the slowest.
-func (t *metric) distribution(h *hdr.Histogram, l lost, seconds float64) run.Record {
+func (t *metric) distribution(h *hdr.Histogram, l unmeasured, seconds float64) run.Record {
 	n := int64(h.Count())
 	r := run.Record{Count: &n, Lost: counted(l.n), RPS: per(float64(n), seconds)}
 	unit := 1.0

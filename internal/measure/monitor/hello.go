@@ -42,11 +42,11 @@ func Classes(h *wire.Hello) (all []run.Class) {
 	for _, c := range h.Classes {
 		x := run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed}
 		for i, s := range c.Stages {
-			if c.Closed || i > 0 && s.To != c.Stages[0].To {
-				x.Starts = 0
+			if c.Closed || c.Poisson || i > 0 && s.To != c.Stages[0].To {
+				x.Starts, x.StartsFor = 0, 0
 				break
 			}
-			x.Starts = s.To
+			x.Starts, x.StartsFor = s.To, x.StartsFor+time.Duration(s.OverNs).Seconds()
 		}
 		all = append(all, x)
 	}

@@ -35,6 +35,7 @@ type Tally struct {
 	aborted string
 	reasons []run.Reason
 	users   map[string]map[string]int64
+	scaled  []string // classes whose rate was changed
 
 	finished bool     // a result was finished, or updated
 	own      []string // the notes that this tally added to it
@@ -95,6 +96,10 @@ func (t *Tally) Aborted() string { return t.aborted }
 // Users sets how many users of each class each host has, by class and the host's id; nil if
 // that is not known, and then hosts are not compared.
 func (t *Tally) Users(users map[string]map[string]int64) { t.users = users }
+
+// Rescaled declares that the rate of a class was changed, so that it is not the one that was asked
+// for; "" is the only class.
+func (t *Tally) Rescaled(class string) { t.scaled = append(t.scaled, class) }
 
 // Reason lowers the verdict for a reason found elsewhere, as the loss of a host.
 func (t *Tally) Reason(r run.Reason) { t.reasons = append(t.reasons, r) }
@@ -164,11 +169,11 @@ func (t *Tally) judgeInterval(c merge.Counts) {
 // without load, or with Options.Once, no verdict.
 func (t *Tally) Finish(r *run.Result) {
 	given := r.Notes
-	t.Merger.Close()
+	t.Merger.RunOver()
 	t.Summarize(r)
 	t.Intervals(true) // those that a dead executor left incomplete
 	if t.judged && t.Merger.End() > 0 {
-		t.judge.Lost(t.Merger.Lacks())
+		t.judge.Lost(t.Merger.Unended())
 		r.Thresholds = t.judge.Finish(r.Metrics)
 	}
 	t.conclude(r)
@@ -197,7 +202,7 @@ func (t *Tally) Update(r *run.Result) {
 	}
 	given := except(r.Notes, t.own)
 	r.Notes = nil
-	t.Merger.Close()
+	t.Merger.RunOver()
 	t.Summarize(r)
 	t.conclude(r)
 	t.own = except(r.Notes, given)
@@ -221,6 +226,11 @@ func (t *Tally) Summarize(r *run.Result) {
 	m := t.Merger
 	if began := m.Began(); !began.IsZero() {
 		r.Start = began
+	}
+	for i := range r.Config.Classes {
+		if c := &r.Config.Classes[i]; slices.Contains(t.scaled, c.Name) || slices.Contains(t.scaled, "") {
+			c.Starts, c.StartsFor = 0, 0
+		}
 	}
 	r.Seconds, r.Measured, r.Warmup = m.Load().Seconds(), m.Measured().Seconds(), min(m.Warmup(), m.Load()).Seconds()
 	r.Metrics, r.Errors, r.Samples = m.Metrics(), m.Failures(), m.Samples()

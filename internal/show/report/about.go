@@ -97,19 +97,21 @@ func machine(r *run.Result) string {
 }
 
 // fate describes the outcome of a class's users and iterations, with commas between; "" if
-// there is nothing to say.
+// there is nothing to say. After a warm-up users are left out if all have started, and in results of an
+// older gobench, which do not count those that did so in it.
 func fate(r *run.Result, c run.Class) string {
 	var parts []string
-	var planned, begun int64
+	var planned int64
+	started, finished := run.Find(r.Metrics, run.Counts{Role: run.ClassStarted, Of: c.Name}), run.Find(r.Metrics, run.Counts{Role: run.ClassFinished, Of: c.Name})
+	all := started == nil || started.Count == nil || *started.Count == c.Users || finished != nil && finished.Count != nil && *finished.Count > *started.Count
 	for _, m := range r.Metrics {
 		life := m.Role == run.ClassStarted || m.Role == run.ClassFinished
-		if !m.Role.OfClass() || m.Of != c.Name || m.Count == nil || m.Type != run.Counter || *m.Count == 0 && !life {
+		if !m.Role.OfClass() || m.Of != c.Name || m.Count == nil || m.Type != run.Counter || *m.Count == 0 && !life || life && r.Warmup > 0 && all {
 			continue
 		}
 		say := func(format string) { parts = append(parts, fmt.Sprintf(format, units.Count(*m.Count))) }
 		switch m.Role {
 		case run.ClassStarted:
-			begun = *m.Count
 			say("%s started")
 		case run.ClassFinished:
 			say("%s finished")
@@ -137,9 +139,6 @@ func fate(r *run.Result, c run.Class) string {
 		case run.ClassLost:
 			say("%s more lost with an executor")
 		}
-	}
-	if len(parts) == 1 && begun > 0 && begun == c.Users {
-		return "" // as the line of its load says
 	}
 	return strings.Join(parts, ", ")
 }

@@ -186,7 +186,8 @@ func plannedRate(r *run.Result) (planned, begun float64) {
 		rate := *m.RPS
 		i := slices.IndexFunc(r.Config.Classes, func(c run.Class) bool { return c.Name == m.Of })
 		if i >= 0 && r.Config.Classes[i].Starts > 0 {
-			rate = r.Config.Classes[i].Starts
+			c := r.Config.Classes[i] // in the measured time, which may be longer
+			rate = c.Starts * min(c.StartsFor-r.Warmup, r.Measured) / r.Measured
 		}
 		planned += rate
 		if b := run.Find(r.Metrics, m.As(run.ClassBegun)); b != nil && b.RPS != nil {
@@ -217,7 +218,7 @@ func causes(o run.Outcome) string {
 			s = units.Count(c.Count) + " answered " + units.Safe(c.Part)
 		case c.Part == "canceled":
 			s = units.Count(c.Count) + " cut at the end"
-		case c.Part == "lost":
+		case c.Part == run.PartLost:
 			s = units.Count(c.Count) + " lost with an executor"
 		}
 		if several {

@@ -25,7 +25,8 @@ func counted(role run.Role, of string, n int64) run.Metric {
 
 // What the first lines say of rates and times.
 func TestHeadlines(t *testing.T) {
-	open := run.Class{Name: "a", Users: 10, Starts: 100}
+	open := run.Class{Name: "a", Users: 10, Starts: 100, StartsFor: 10}
+	short := run.Class{Name: "a", Users: 10, Starts: 100, StartsFor: 2}
 	staged := run.Class{Name: "a", Users: 10}
 	closed := run.Class{Name: "b", Users: 5, Closed: true}
 	operations := func(n int64) []run.Metric {
@@ -40,6 +41,7 @@ func TestHeadlines(t *testing.T) {
 			counted(run.OpBegun, "home", 50), counted(run.OpOK, "home", 50), counted(run.OpTime, "home", 50)), "51 requests in 10.0 s, 5.10/s", "p50 50.0 ms, p99 50.0 ms, max 50.0 ms (home.op.time)"},
 		{"as planned", started([]run.Class{open}, append(operations(1000), counted(run.ClassPlanned, "a", 1000), counted(run.ClassBegun, "a", 1000))...), "1,000 requests in 10.0 s, 100/s of 100 wanted", ""},
 		{"a part of the plan was lost", started([]run.Class{open}, append(operations(625), counted(run.ClassPlanned, "a", 625), counted(run.ClassBegun, "a", 625))...), "625 requests in 10.0 s, 62.5/s of 100 wanted", ""},
+		{"stages that are shorter than the run", started([]run.Class{short}, append(operations(200), counted(run.ClassPlanned, "a", 200), counted(run.ClassBegun, "a", 200))...), "200 requests in 10.0 s, 20.0/s of 20.0 wanted", ""},
 		{"stages", started([]run.Class{staged}, append(operations(600), counted(run.ClassPlanned, "a", 700), counted(run.ClassBegun, "a", 600))...), "600 requests in 10.0 s, 60.0/s of 70.0 wanted", ""},
 		{"a closed class beside it", started([]run.Class{open, closed}, append(operations(5000), counted(run.ClassPlanned, "a", 1000), counted(run.ClassBegun, "a", 990), counted(run.ClassBegun, "b", 4010))...),
 			"5,000 requests in 10.0 s, 500/s; 99.0 starts/s of 100 wanted", ""},

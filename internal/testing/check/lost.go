@@ -31,7 +31,7 @@ func (t *tallied) withLost(r *stored1) *tallied {
 		switch m.Role {
 		case run.OpBegun:
 			ends = []run.Role{run.OpOK, run.OpFailed, run.OpUnanswered}
-			to = []string{find(run.OpUnanswered, m.Of, ""), find(run.OpUnanswered, m.Of, "lost")}
+			to = []string{find(run.OpUnanswered, m.Of, ""), find(run.OpUnanswered, m.Of, run.PartLost)}
 		case run.ClassBegun:
 			ends = []run.Role{run.ClassDone, run.ClassCut, run.ClassVoid}
 			to = []string{find(run.ClassLost, m.Of, "")}

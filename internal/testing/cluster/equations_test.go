@@ -36,7 +36,8 @@ func TestEquations(t *testing.T) {
 		target := equations.NewTarget(t, choose)
 		load := equations.Loads[choose.IntN(len(equations.Loads))]
 		out := filepath.Join(t.TempDir(), "r.json")
-		flags := fmt.Sprintf("-c %d %s --timeout 1500ms --interval 100ms", 2+choose.IntN(20), load.Flags)
+		users := 2 + choose.IntN(20)
+		flags := fmt.Sprintf("-c %d %s --timeout 1500ms --interval 100ms", users, load.Flags)
 		if choose.IntN(2) == 0 {
 			flags += " --graceful-stop 200ms"
 		}
@@ -67,7 +68,7 @@ func TestEquations(t *testing.T) {
 			starts = 0
 		}
 		what := fmt.Sprintf("seed %d on a cluster, %s, ended by %s after %v", seed, flags, end, after)
-		equations.Check(t, out, target, starts, what)
+		equations.Check(t, out, target, starts, int64(users), what)
 		if t.Failed() {
 			t.Log(follower.Output(t))
 			return

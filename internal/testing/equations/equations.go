@@ -99,8 +99,10 @@ var Loads = []struct {
 }
 
 // Check fails the test unless the equations hold for a run of gobench http with that target, whose
-// result is a file of JSON. starts is how many it had to make; 0: not known. It returns the result.
-func Check(t *testing.T, path string, target *Target, starts int64, what string) *run.Result {
+// result is a file of JSON. starts is how many it had to make; 0: not known. Of a run that lost an
+// executor, what was lost was in flight: at most one request on each of users connections. It returns
+// the result.
+func Check(t *testing.T, path string, target *Target, starts, users int64, what string) *run.Result {
 	t.Helper()
 	r, measured, warmup := readSeries(t, path)
 	what = fmt.Sprintf("%s, %s, target %v", what, r.State, target)
@@ -110,6 +112,9 @@ func Check(t *testing.T, path string, target *Target, starts int64, what string)
 		equal(t, measured, what+", the measured phase")
 		equal(t, warmup, what+", the warm-up")
 		totals(t, measured, what)
+	}
+	if lost := whole(r.Result).sums["http.error.lost"]; lost > users || lost > 0 && r.Complete {
+		t.Errorf("%s: %d requests lost of %d users, complete %v", what, lost, users, r.Complete)
 	}
 	fromTarget(t, r, target, what)
 	if got := max(measured.of(run.ClassPlanned), measured.of(run.ClassBegun)); starts > 0 && got != starts {

@@ -30,7 +30,8 @@ func TestEquations(t *testing.T) {
 			dir := t.TempDir()
 			out := filepath.Join(dir, "r.json")
 			load := equations.Loads[choose.IntN(len(equations.Loads))]
-			flags := fmt.Sprintf("-c %d %s --timeout 1500ms --interval 100ms %s", 1+choose.IntN(20), load.Flags, one("", "--resend", "--graceful-stop 200ms"))
+			users := 1 + choose.IntN(20)
+			flags := fmt.Sprintf("-c %d %s --timeout 1500ms --interval 100ms %s", users, load.Flags, one("", "--resend", "--graceful-stop 200ms"))
 			end := one("Ctrl-C", "Ctrl-C twice", "SIGTERM", "SIGKILL", "itself", "itself", "itself", "itself")
 			cmd := binary.Command(t, append(append([]string{"--dir", dir, "http", "-q", "-o", out}, strings.Fields(flags)...), target.URL)...)
 			var printed strings.Builder
@@ -48,7 +49,7 @@ func TestEquations(t *testing.T) {
 			if end != "itself" {
 				starts = 0
 			}
-			r := equations.Check(t, out, target, starts, what)
+			r := equations.Check(t, out, target, starts, int64(users), what)
 			if killed := end == "SIGKILL" && r.State == run.Failed; r.Complete == killed {
 				t.Errorf("%s: complete %v, missing %q", what, r.Complete, r.Missing)
 			}
