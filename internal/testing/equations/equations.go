@@ -5,6 +5,7 @@
 //	operations   begun = answered well + with a failure + unanswered, each of these with an age,
 //	             but those that were lost with a dead executor
 //	the server   answered <= its answers, seen <= begun + resent
+//	averages     of values and rates are within their minimum and maximum
 //	phases       the first two hold in the warm-up and in the measured phase, whose sums are the totals
 package equations
 
@@ -116,6 +117,7 @@ func Check(t *testing.T, path string, target *Target, starts, users int64, what 
 	if lost := whole(r.Result).sums["http.error.lost"]; lost > users || lost > 0 && r.Complete {
 		t.Errorf("%s: %d requests lost of %d users, complete %v", what, lost, users, r.Complete)
 	}
+	averages(t, r.Result, what)
 	fromTarget(t, r, target, what)
 	if got := max(measured.of(run.ClassPlanned), measured.of(run.ClassBegun)); starts > 0 && got != starts {
 		t.Errorf("%s: %d starts, want %d", what, got, starts)
@@ -222,6 +224,23 @@ func fromTarget(t *testing.T, r series, target *Target, what string) {
 	}
 	if ok > target.ok.Load() || fail > target.fail.Load() || r.Complete && target.seen.Load() > begun+resent {
 		t.Errorf("%s: %d begun, %d resent, %d + %d answered; the server saw %d and answered %d + %d", what, begun, resent, ok, fail, target.seen.Load(), target.ok.Load(), target.fail.Load())
+	}
+}
+
+// averages fails the test unless each average is within its minimum and maximum: of a histogram its
+// values, of a counter's rate the rates of the whole intervals of the load.
+func averages(t *testing.T, r *run.Result, what string) {
+	t.Helper()
+	for _, m := range r.Metrics {
+		if x := m.Times; x != nil && (x.Avg < x.Min || x.Avg > x.Max) {
+			t.Errorf("%s: %s is %v on average, of %v to %v ms", what, m.Title, x.Avg, x.Min, x.Max)
+		}
+		if x := m.Sizes; x != nil && (x.Avg < x.Min || x.Avg > x.Max) {
+			t.Errorf("%s: %s is %v on average, of %v to %v", what, m.Title, x.Avg, x.Min, x.Max)
+		}
+		if m.Spread != nil && m.RPS != nil && *m.RPS > m.Spread.Max {
+			t.Errorf("%s: %s has %v a second, and %v at most", what, m.Title, *m.RPS, m.Spread.Max)
+		}
 	}
 }
 
