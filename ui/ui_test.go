@@ -90,7 +90,7 @@ func runs(t *testing.T) map[string]*made {
 
 	failed := shop(t)
 	failed.result.State, failed.result.Cause, failed.result.Complete, failed.result.Verdict = run.Failed, "the executor exited with status 3", false, run.Invalid
-	failed.result.Missing = []string{"executor 0: it ended without its last batch; what it counted after 60.0 s is missing"}
+	failed.result.Missing = []string{"executor 0: its last batch has not come; what it counted after 60.0 s is missing"}
 	failed.result.Reasons = []run.Reason{{Signal: "totals", Level: run.Red, Text: "not all that was counted is in the totals: " + failed.result.Missing[0], Advice: "run it again; if an executor died, its log says why"}}
 
 	cancelled := newRun(t, "cancelled.go")

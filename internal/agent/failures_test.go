@@ -4,6 +4,8 @@ package agent_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,6 +50,18 @@ func TestTooManyFailures(t *testing.T) {
 	h.clean(hellos)
 }
 
+// stopped reports whether a signal has stopped all threads of a process: kill returns before.
+func stopped(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, path := range threads {
+		stat, err := os.ReadFile(path)
+		if _, state, _ := strings.Cut(string(stat), ") "); err != nil || !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return len(threads) > 0
+}
+
 // An executor that is stopped does not answer, and the commands behind it do not wait for it.
 func TestControlOfAStoppedExecutor(t *testing.T) {
 	t.Parallel()
@@ -61,6 +75,7 @@ func TestControlOfAStoppedExecutor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Kill(pid, syscall.SIGCONT)
+	h.until("all its threads are stopped", func() bool { return stopped(pid) })
 	answer := h.command(&agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Control{Control: &wire.Control{What: wire.Pause}}})
 	if !strings.Contains(answer.Error, "does not answer") {
 		t.Errorf("answer %v", answer)

@@ -103,8 +103,9 @@ func (a *Agent) reap() error {
 }
 
 // conclude stores the last deliveries in a queue of a previous process: how the executors
-// in rec ended, if rec is of that queue, a note, and Over. It does nothing if the queue has
-// Over already. Errors are only logged.
+// in rec ended, if rec is of that queue, with a note, and Over. Without executors in rec, all of
+// that queue had ended, and nothing is missing. It does nothing if the queue has Over already.
+// Errors are only logged.
 func (a *Agent) conclude(q *queue, rec record) {
 	q.mu.Lock()
 	over := q.over > 0
@@ -118,12 +119,16 @@ func (a *Agent) conclude(q *queue, rec record) {
 			a.log.Error("deliver", "run", q.run, "error", err)
 		}
 	}
+	cut := rec.Run != q.run // then it is not known
 	for _, p := range rec.Processes {
 		if rec.Run == q.run && p.Epoch == q.epoch {
+			cut = true
 			deliver(&agentpb.Delivery{Executor: p.Executor, What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{
 				Error: "the executor ended with its agent, which was started again", How: agentpb.WithAgent, Cause: process.CauseSignal}}})
 		}
 	}
-	deliver(&agentpb.Delivery{What: &agentpb.Delivery_Note{Note: fmt.Sprintf("agent %s was started again during the run: what its executors counted after their last batch is missing", a.o.ID)}})
+	if cut {
+		deliver(&agentpb.Delivery{What: &agentpb.Delivery_Note{Note: "the agent ended during the run and was started again later: what its executors counted after their last batch is missing"}})
+	}
 	deliver(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
 }

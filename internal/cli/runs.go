@@ -61,10 +61,13 @@ func (a *app) runsCommand() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			for i, id := range ids {
-				r, err := h.Load(id)
+				r, err := h.LoadFigures(id)
+				if err != nil {
+					fmt.Fprintf(a.stderr, "gobench: %v\n", err)
+					r, err = h.Load(id) // without figures, if they can't be computed
+				}
 				switch {
 				case err != nil:
-					fmt.Fprintf(a.stderr, "gobench: %v\n", err)
 				case asJSON:
 					if err := json.NewEncoder(a.stdout).Encode(summaryOf(r)); err != nil {
 						return err

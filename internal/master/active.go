@@ -81,10 +81,10 @@ type place struct {
 	epoch   uint64 // its newest epoch
 	started uint64 // the newest epoch that it has started executors for
 	hellos  []*wire.Hello
-	over    bool // its last delivery was received
-	dropped bool // it may have executors that never began
-	lost    bool // the run continues without it
-	lostAt  time.Time
+	over    bool      // its last delivery was received
+	dropped bool      // it may have executors that never began
+	lost    bool      // the run continues without it
+	lostAt  time.Time // when that was noticed; member.heard is when the master last heard of it
 	renewed time.Time // when it last confirmed its lease
 	forgot  time.Time // when it first answered that the run is unknown to it
 }

@@ -128,21 +128,21 @@ func (a *active) await(ctx context.Context, limit time.Duration) {
 }
 
 // unconfirmed returns a text to append to the cause that names the agents which have not
-// reported the end of their load, each after "; " and with the time of the day when its lease
-// ends. It is empty if all have, or no agent has a share of the load.
+// reported the end of their load, each after "; ". It is empty if all have, or no agent has a
+// share of the load.
 func (a *active) unconfirmed() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var names []string
 	for _, h := range a.hosts {
 		if !h.over && a.record != nil {
-			names = append(names, fmt.Sprintf("agent %s has not confirmed its end, its lease ends at %s", h.Name, h.renewed.Add(a.m.Times.Lease).Format(time.TimeOnly)))
+			names = append(names, fmt.Sprintf("agent %s had not confirmed its end (lease until %s)", h.Name, h.renewed.Add(a.m.Times.Lease).Format(time.TimeOnly)))
 		}
 	}
 	if names == nil {
 		return ""
 	}
-	return "; " + strings.Join(names, "; ")
+	return "; " + strings.Join(names, "; ") + ": what is delivered later is added"
 }
 
 // finish makes a.result final, and waits until it and the run's series are stored. It sets
@@ -170,7 +170,7 @@ func (a *active) finish(ctx context.Context, e run.Ending) error {
 }
 
 // hostsOf appends the hosts to a result, with when the load began on each. With one host,
-// r.Environment becomes that host's, but for Go. Call it once.
+// r.Environment becomes that host's, but for Go. Call it once, from the goroutine that merges.
 func (a *active) hostsOf(r *run.Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +188,7 @@ func (a *active) hostsOf(r *run.Result) {
 			}
 		}
 		if h.lost {
-			host.Lost = h.lostAt.Sub(a.began).Seconds()
+			host.Lost = a.record.reported(h.ID).Seconds()
 		}
 		r.Hosts = append(r.Hosts, host)
 	}

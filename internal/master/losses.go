@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
@@ -25,12 +26,16 @@ func (a *active) look(ctx context.Context) (over bool, err error) {
 		why := ""
 		a.mu.Lock()
 		switch {
-		case w.state == agentLost || w.state == agentRevoked || w.state == agentRefused:
-			why = fmt.Sprintf("it is %s: %s", w.state, w.why)
+		case w.state == agentLost:
+			why = w.why
+		case w.state == agentRevoked || w.state == agentRefused:
+			why, h.heard = strings.TrimSuffix(fmt.Sprintf("it is %s: %s", w.state, w.why), ": "), time.Now()
 		case w.beat != nil && h.beat != nil && w.beat.Boot != h.beat.Boot:
 			why = "it was restarted"
 		case !h.forgot.IsZero() && time.Since(h.forgot) > a.m.Times.Suspect:
-			why = "it knows nothing of the run"
+			why, h.heard = "it knows nothing of the run", h.forgot
+		default:
+			h.heard = w.heard
 		}
 		a.mu.Unlock()
 		if why == "" {
@@ -109,7 +114,7 @@ func (a *active) deaths(ctx context.Context) error {
 			a.change(func() { e.place.lost, e.place.lostAt = true, time.Now() })
 		}
 		text := fmt.Sprintf("executor %d on %s: %s", e.number, e.place.Name, why[e])
-		if err := a.without(ctx, []*part{e}, text); err != nil {
+		if err := a.without(ctx, []*part{e}, time.Now(), text); err != nil {
 			return err
 		}
 		if alive == 0 && e.signalled() && a.order.Options.Lost != run.LostStop { // all that they counted has come
@@ -134,9 +139,15 @@ func (a *active) deaths(ctx context.Context) error {
 func (a *active) lose(ctx context.Context, h *place, why string) error {
 	var its []*part
 	left := 0
-	var renewed time.Time
+	var heard, renewed time.Time
 	a.change(func() {
-		h.lost, h.lostAt, renewed = true, time.Now(), h.renewed
+		h.lost, h.lostAt = true, time.Now()
+		heard, renewed = h.heard, h.renewed
+		for _, t := range []time.Time{renewed, a.began} { // its answers, the last to the command to begin
+			if t.After(heard) && t.Before(h.lostAt) {
+				heard = t
+			}
+		}
 		for _, e := range a.executors {
 			if e.place == h && !e.done() {
 				its = append(its, e)
@@ -149,8 +160,8 @@ func (a *active) lose(ctx context.Context, h *place, why string) error {
 			}
 		}
 	})
-	text := fmt.Sprintf("agent %s was lost %s: %s", h.Name, a.since(), why)
-	if err := a.without(ctx, its, text); err != nil {
+	text := fmt.Sprintf("agent %s was lost %s: %s", h.Name, a.at(heard), why)
+	if err := a.without(ctx, its, heard, text); err != nil {
 		return err
 	}
 	if left == 0 {
@@ -170,30 +181,29 @@ func (a *active) lose(ctx context.Context, h *place, why string) error {
 	return nil
 }
 
-// without records that the run continues without some executors: it adds the note text, the
-// verdict becomes SUSPECT or worse, and intervals no longer wait for them. It returns an
-// error if ctx or the intake has ended; the note stays.
-func (a *active) without(ctx context.Context, its []*part, text string) error {
+// without records that the run continues without some executors, of which nothing was heard after
+// a time: it adds the note text, the verdict becomes SUSPECT or worse, and intervals no longer
+// wait for them. It returns an error if ctx or the intake has ended; the note stays.
+func (a *active) without(ctx context.Context, its []*part, heard time.Time, text string) error {
 	a.note("%s", text)
 	at := 0.0
 	if !a.began.IsZero() {
-		at = time.Since(a.began).Seconds()
+		at = max(heard.Sub(a.began).Seconds(), 0)
 	}
 	return a.m.intake.with(ctx, func() {
 		for _, e := range its {
 			a.record.tally.Lose(e.number)
 		}
 		a.record.tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: text, Windows: 1, Worst: at,
-			Advice: "the load was not the one that was asked for from then on: look at that host, and run it again"})
+			Advice: "what it did from then on may be missing, and the load was then not the one that was asked for: look at that host, and run it again"})
 		a.record.tally.Intervals(false)
 	})
 }
 
-// since returns the time since the load began, as text: "at 12.3 s", or "before the load
-// began".
-func (a *active) since() string {
-	if a.began.IsZero() || time.Now().Before(a.began) {
+// at returns a time since the load began, as text: "at 12.3 s", or "before the load began".
+func (a *active) at(t time.Time) string {
+	if a.began.IsZero() || t.Before(a.began) {
 		return "before the load began"
 	}
-	return fmt.Sprintf("at %.1f s", time.Since(a.began).Seconds())
+	return fmt.Sprintf("at %.1f s", t.Sub(a.began).Seconds())
 }

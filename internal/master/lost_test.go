@@ -3,6 +3,8 @@ package master
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,7 +36,11 @@ func TestLostAgent(t *testing.T) {
 					id := r.running(run.Options{Lost: policy}, "one", "two")
 					r.of("one").batch(10, 0, time.Millisecond)
 					r.of("two").batch(10, 0, time.Millisecond)
+					time.Sleep(time.Second)
 					r.of("two").change(tt.how)
+					r.mu.Lock()
+					fault := time.Since(r.active.began).Seconds()
+					r.mu.Unlock()
 					if policy == run.LostStop {
 						x := r.result(id)
 						if x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "agent two was lost at") || !strings.Contains(x.Cause, tt.why) {
@@ -51,6 +57,14 @@ func TestLostAgent(t *testing.T) {
 					}
 					if x.Verdict == run.Valid || !strings.Contains(fmt.Sprint(x.Notes), tt.why) {
 						t.Errorf("the verdict is %s, notes %q", x.Verdict, x.Notes)
+					}
+					i := slices.IndexFunc(x.Notes, func(s string) bool { return strings.HasPrefix(s, "agent two was lost at ") })
+					var at float64
+					if _, err := fmt.Sscanf(x.Notes[i], "agent two was lost at %f s", &at); err != nil || math.Abs(at-fault) > 0.5 {
+						t.Errorf("it was lost at %.1f s, %v: the note is %q", fault, err, x.Notes[i])
+					}
+					if lost := x.Hosts[1].Lost; lost != 1 || x.Hosts[0].Lost != 0 {
+						t.Errorf("the hosts are %+v: want two counted up to 1 s, and one not lost", x.Hosts)
 					}
 				})
 			})
@@ -176,7 +190,7 @@ func TestAllLost(t *testing.T) {
 		r := newRig(t, "one")
 		id := r.running(run.Options{}, "one")
 		r.of("one").change(func(a *fakeAgent) { a.silent = true })
-		if x := r.result(id); x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "all agents were lost") || !strings.Contains(x.Cause, "agent one has not confirmed its end, its lease ends at") {
+		if x := r.result(id); x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "all agents were lost") || !strings.Contains(x.Cause, "agent one had not confirmed its end (lease until ") {
 			t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
 		}
 	})
@@ -253,6 +267,9 @@ func TestMasterRestart(t *testing.T) {
 		if err != nil || o.State != run.Cancelled || o.Cause != causeRestart {
 			t.Fatalf("the run is %s (%s), %v", o.State, o.Cause, err)
 		}
+		if x, err := r.store.Result(context.Background(), id); err != nil || !strings.Contains(fmt.Sprint(x.Notes), "these figures are provisional: agents may have load until ") {
+			t.Errorf("what agents may still deliver is not noted: %q, %v", x.Notes, err)
+		}
 		r.until("agents are told to end it", func() bool { return r.of("one").has("cancel") && r.of("two").has("cancel") })
 		for _, name := range []string{"one", "two"} {
 			a := r.of(name)
@@ -271,7 +288,7 @@ func TestMasterRestart(t *testing.T) {
 			}
 			return count(x, "home.http_ok") == 60 && count(x, "home.http_other_fail") == 6 && x.Complete
 		})
-		if x := r.result(id); x.Verdict != run.Suspect || strings.Contains(fmt.Sprint(x.Reasons), "missing") || strings.Contains(fmt.Sprint(x.Notes), "shorter") {
+		if x := r.result(id); x.Verdict != run.Suspect || strings.Contains(fmt.Sprint(x.Reasons), "missing") || strings.Contains(fmt.Sprint(x.Notes), "shorter") || strings.Contains(fmt.Sprint(x.Notes), provisional) {
 			t.Errorf("complete since: verdict %s, %+v, notes %q", x.Verdict, x.Reasons, x.Notes)
 		}
 		for _, name := range []string{"one", "two"} {

@@ -1,6 +1,8 @@
 package master
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
@@ -94,6 +96,15 @@ func (r *record) fill(c *commit) {
 	clear(r.changed)
 	if r.result != nil { // a late batch changes the stored result
 		r.tally.Update(r.result)
+		if r.result.Complete {
+			r.result.Notes = slices.DeleteFunc(r.result.Notes, func(s string) bool { return strings.HasPrefix(s, provisional) })
+		}
+		r.result.Hosts = slices.Clone(r.result.Hosts)
+		for i := range r.result.Hosts {
+			if h := &r.result.Hosts[i]; h.Lost > 0 {
+				h.Lost = r.reported(h.Agent).Seconds()
+			}
+		}
 		result := *r.result
 		c.in.Results = append(c.in.Results, &result)
 	}
@@ -115,6 +126,18 @@ func (r *record) state() []byte {
 		k.Positions = append(k.Positions, &agentpb.Position{Agent: t.agent, Epoch: t.epoch, Number: n})
 	}
 	return marshal(k)
+}
+
+// reported returns the time, since the begin of the load, up to which an agent's executors have
+// delivered what they counted, the last of them; above 0 also if none has.
+func (r *record) reported(agent string) time.Duration {
+	last := time.Millisecond
+	for e, p := range r.placements {
+		if to, _ := r.tally.Merger.Reported(e); p.Agent == agent {
+			last = max(last, to)
+		}
+	}
+	return last
 }
 
 // idle reports whether the record may be dropped from memory: its run is not active, all is

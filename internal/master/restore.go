@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -96,6 +97,9 @@ func (r *record) reopen(ctx context.Context) error {
 	return nil
 }
 
+// provisional is what the note of interrupt begins with, which a complete result does not have.
+const provisional = "these figures are provisional"
+
 // interrupt stores and returns the result of a run that a previous process left active: what
 // it had merged. Batches that agents still have are merged later. o has its final state
 // already. Call it before run: it uses n.runs.
@@ -109,8 +113,10 @@ func (n *intake) interrupt(ctx context.Context, o *run.Order) (*run.Result, erro
 	}
 	r.result.State, r.result.Cause = o.State, o.Cause
 	if len(r.placements) > 0 {
-		r.tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: "the master ended while the load went on: the load ended with the agents' leases", Windows: 1,
+		r.tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: "the master ended while the load went on: the load ends with the agents' leases", Windows: 1,
 			Advice: "run it again"})
+		lease := time.Now().Add(n.m.Times.Lease) // no lease was renewed by the master that ended
+		r.result.Notes = append(r.result.Notes, fmt.Sprintf("%s: agents may have load until %s, and what they deliver is added", provisional, lease.Format(time.TimeOnly)))
 		r.tally.Finish(r.result)
 		r.dirty = true // Finish has completed the last intervals
 	}

@@ -43,7 +43,8 @@ func (a *active) takeOver(ctx context.Context) error {
 	}
 	a.controls.Lock()
 	defer a.controls.Unlock()
-	elapsed := time.Since(a.began) + ahead
+	interval := a.record.interval
+	elapsed := (time.Since(a.began) + ahead + interval - 1).Truncate(interval) // their series continues that of the others
 	for _, e := range orphans {
 		a.plan.Gone(uint32(e.number))
 	}
@@ -69,7 +70,7 @@ func (a *active) takeOver(ctx context.Context) error {
 	if err != nil {
 		a.note("who took over does not know how the load was changed before: %v", err)
 	}
-	a.note("from %.1f s on %s do what was lost", elapsed.Seconds(), agents(len(further)))
+	a.note("what was lost is done by %s from %.1f s on", agents(len(further)), elapsed.Seconds())
 	return nil
 }
 
@@ -128,7 +129,7 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 	if err != nil {
 		return err
 	}
-	a.say(event.Note, "%s take over what was lost", agents(len(hosts)))
+	a.say(event.Note, "starting executors for what was lost on %s", agents(len(hosts)))
 	failed := make([]error, len(a.executors))
 	within, done := a.untilEnd(ctx)
 	defer done()

@@ -80,7 +80,7 @@ type Host struct {
 	Began       time.Time   `json:"began,omitzero"` // when its load began, by the master's clock
 	Clock       float64     `json:"clock_seconds"`  // by how much its clock is ahead of the master's
 	ClockError  float64     `json:"clock_error_seconds"`
-	Lost        float64     `json:"lost_seconds,omitempty"` // since the load began; 0: not lost
+	Lost        float64     `json:"lost_seconds,omitempty"` // if it was lost, up to when its load is counted, since the load began; 0: not lost
 	Environment Environment `json:"environment"`
 }
 

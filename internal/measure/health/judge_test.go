@@ -269,7 +269,7 @@ func TestReasonsTellTheWorst(t *testing.T) {
 	for _, w := range ws {
 		j.Add(w)
 	}
-	v := j.Verdict([]string{"executor 0: it ended without its last batch"})
+	v := j.Verdict([]string{"executor 0: its last batch has not come"})
 	if v.Word != run.Invalid || len(v.Reasons) != 3 || v.Reasons[0].Signal != Totals {
 		t.Fatalf("%+v", v)
 	}

@@ -203,7 +203,7 @@ func TestMissingIsNamed(t *testing.T) {
 	b.Final.Histograms[0].Count += 2
 	must(t, m.Add(0, b))
 	got := strings.Join(m.Missing(), "\n")
-	for _, want := range []string{`executor 0: counter "home.ok" adds up to 2, and it counted 3`, `histogram "home.latency" adds up to 2 recordings, and it made 4`, "executor 1: it ended without its last batch"} {
+	for _, want := range []string{`executor 0: counter "home.ok" adds up to 2, and it counted 3`, `histogram "home.latency" adds up to 2 recordings, and it made 4`, "executor 1: its last batch has not come"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("missing does not say %q:\n%s", want, got)
 		}

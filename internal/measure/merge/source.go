@@ -138,7 +138,7 @@ func (m *Merger) missing(of func(*source) bool) (missing []string) {
 			missing = append(missing, s.of(i)+": "+fmt.Sprintf(format, args...))
 		}
 		if s.final == nil {
-			add("it ended without its last batch; what it counted after %.1f s is missing", float64(s.to)/1e9)
+			add("its last batch has not come; what it counted after %.1f s is missing", float64(s.to)/1e9)
 		}
 		if s.gathered {
 			add("its exact histograms did not come; percentiles are those of what it sent each second")

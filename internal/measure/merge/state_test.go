@@ -154,7 +154,7 @@ func TestJoinedExecutors(t *testing.T) {
 	}
 	b = &recorder{from: int64(1500 * time.Millisecond), pending: b.pending}
 	must(t, m.Add(late, b.batch(2*time.Second, false)))
-	if missing := m.Missing(); len(missing) != 2 || missing[1] != "executor 1 on web-2: it ended without its last batch; what it counted after 2.0 s is missing" {
+	if missing := m.Missing(); len(missing) != 2 || missing[1] != "executor 1 on web-2: its last batch has not come; what it counted after 2.0 s is missing" {
 		t.Errorf("missing = %q", missing)
 	}
 }

@@ -195,15 +195,15 @@ func (hs *hosts) others() (share float64, name string) {
 
 // uneven returns a note on the host that did more than 1.2 times as many iterations of a class,
 // those of a warm-up included, as another for its users of it; "" if all did about the same,
-// did fewer than ten, or fewer than two hosts have users of the class. users are by class and
-// the host's id; nil if they are not known.
+// did fewer than ten, or fewer than two hosts have users of the class. Hosts of a lost executor
+// are not compared. users are by class and the host's id; nil if they are not known.
 func (hs *hosts) uneven(users map[string]map[string]int64) string {
 	for _, class := range slices.Sorted(maps.Keys(users)) {
 		var least, most *host
 		var low, high, done float64
 		for _, h := range hs.all {
 			n := users[class][h.ID]
-			if n == 0 {
+			if n == 0 || slices.ContainsFunc(h.executors, hs.merger.Lost) {
 				continue
 			}
 			all := int64(0)

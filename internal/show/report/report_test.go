@@ -84,7 +84,7 @@ func TestTextTellsWhatBegan(t *testing.T) {
 func TestText(t *testing.T) {
 	broken := full()
 	broken.State, broken.Cause, broken.Complete = run.Failed, "the executor exited with status 3", false
-	broken.Missing = []string{"executor 0: it ended without its last batch; what it counted after 5.0 s is missing"}
+	broken.Missing = []string{"executor 0: its last batch has not come; what it counted after 5.0 s is missing"}
 	broken.Verdict, broken.Reasons = run.Invalid, []run.Reason{{Signal: "totals", Level: run.Red, Text: "not all that was counted is in the totals: " + broken.Missing[0], Advice: "run it again"}}
 	broken.Metrics, broken.Config.Target = nil, "GET http://localhost/"
 	broken.Errors = nil

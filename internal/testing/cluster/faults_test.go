@@ -5,6 +5,7 @@ package cluster
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,6 +59,16 @@ func undisturbed(t *testing.T, r *run.Result, target *Target) {
 	}
 }
 
+// reasonOf returns the first reason of a result's verdict with a signal, or an empty one.
+func reasonOf(r *run.Result, signal string) (of run.Reason) {
+	for _, x := range r.Reasons {
+		if x.Signal == signal {
+			return x
+		}
+	}
+	return of
+}
+
 // F5, default policy: when an agent is killed, its executor ends at once; the others
 // continue, the run is marked, and delivered batches count.
 func TestAgentKilled(t *testing.T) {
@@ -69,6 +80,7 @@ func TestAgentKilled(t *testing.T) {
 	c.Await(t, id, time.Minute, run.Running)
 	victim := c.Agents[1]
 	victim.Kill()
+	killed := time.Now()
 	before := asked(target, victim)
 	r := c.Finished(t, id, 2*time.Minute)
 	if r.State != run.Finished || r.Verdict != run.Suspect { // unless the machine itself was disturbed
@@ -98,8 +110,18 @@ func TestAgentKilled(t *testing.T) {
 	if lost := total - counted; lost < 0 || lost > 4*4*perSecond {
 		t.Errorf("the target has seen %d requests, counted are %d: want at most four seconds of one agent between them", total, counted)
 	}
+	i := slices.IndexFunc(r.Hosts, func(h run.Host) bool { return h.Name == victim.Host.Name })
+	if ended := killed.Sub(r.Start).Seconds(); r.Hosts[i].Lost <= 0 || r.Hosts[i].Lost > ended+1 || reasonOf(r, "agents").Worst > ended+1 {
+		t.Errorf("it was killed at %.1f s: its counts end at %.1f s, the reason is %+v", ended, r.Hosts[i].Lost, reasonOf(r, "agents"))
+	}
 	victim.Begin(t) // it is known, and ready for the next run
 	c.AwaitAgent(t, victim, "ready", time.Minute)
+	Eventually(t, time.Minute, func() string {
+		if notes := fmt.Sprint(c.Result(t, id).Notes); !strings.Contains(notes, "on "+victim.Host.Name+": the agent ended during the run and was started again later") {
+			return "the notes are " + notes
+		}
+		return ""
+	})
 	c.Check(t, check.Targets{id: target.Counts(false)})
 }
 

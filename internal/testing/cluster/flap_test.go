@@ -73,7 +73,7 @@ func TestAgentFlaps(t *testing.T) {
 	if r.State != run.Finished || r.Verdict == run.Valid {
 		t.Errorf("the run is %s (%s), %s: want finished, not VALID", r.State, r.Cause, r.Verdict)
 	}
-	if notes := fmt.Sprint(r.Notes); strings.Count(notes, "do what was lost") != 1 || !strings.Contains(notes, "2 agents do what was lost") {
+	if notes := fmt.Sprint(r.Notes); strings.Count(notes, "what was lost is done by") != 1 || !strings.Contains(notes, "what was lost is done by 2 agents") {
 		t.Errorf("want that what was lost was taken over once, by two agents: %q", r.Notes)
 	}
 	// Users that were busy as the agent died may be lost to it, and what is in flight.

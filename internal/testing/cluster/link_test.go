@@ -132,7 +132,7 @@ func TestCancelWithoutAnAgent(t *testing.T) {
 	cutFromMaster(t, c.Agents[0], c.Master, true)
 	c.Do(t, "POST", "/api/v1/runs/"+id+"/cancel", nil, nil)
 	o := c.Await(t, id, time.Minute, run.Cancelled)
-	if !strings.Contains(o.Cause, c.Agents[0].Host.Name+" has not confirmed its end, its lease ends at") {
+	if !strings.Contains(o.Cause, c.Agents[0].Host.Name+" had not confirmed its end (lease until ") {
 		t.Errorf("the cause is %q, want that %s is unconfirmed, and when its lease ends", o.Cause, c.Agents[0].Host.Name)
 	}
 	if r := c.Result(t, id); r.Complete || r.Verdict == run.Valid {

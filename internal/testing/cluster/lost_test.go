@@ -4,11 +4,13 @@ package cluster
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/testing/long"
 )
@@ -59,7 +61,7 @@ func TestAgentLostRebalances(t *testing.T) {
 	cutFromMaster(t, victim, c.Master, true)
 	cut := time.Now()
 	Eventually(t, time.Minute, func() string {
-		if text := fmt.Sprint(c.Result(t, id).Notes); !strings.Contains(text, "do what was lost") {
+		if text := fmt.Sprint(c.Result(t, id).Notes); !strings.Contains(text, "what was lost is done by") {
 			return "nobody took over: " + text
 		}
 		return ""
@@ -117,7 +119,7 @@ func TestAgentLostRebalances(t *testing.T) {
 	for back < over-2*time.Second && between(back, back+time.Second) < rate*19/20 {
 		back += 100 * time.Millisecond
 	}
-	wanted := cut.Sub(begin) + times.Lease + fence + 4*time.Second // and the start
+	wanted := cut.Sub(begin) + times.Lease + fence + 5*time.Second // and the start, at a whole second
 	t.Logf("all of the load is back at %v, want by %v", back, wanted)
 	if long.Run && back > wanted {
 		t.Errorf("all of the load is back at %v, want by %v", back, wanted)
@@ -133,6 +135,13 @@ func TestAgentLostRebalances(t *testing.T) {
 		t.Errorf("%d requests came from %v on, want %.0f", n, back, whole)
 	}
 	exact(t, r, target) // what the lost agent counted has come, too
+	var series types.Series
+	c.Do(t, "GET", "/api/v1/runs/"+id+"/series", nil, &series)
+	for i, x := range series.Intervals[1:] {
+		if before := series.Intervals[i]; math.Abs(before.From+before.Seconds-x.From) > 1e-6 {
+			t.Errorf("the interval from %v s, %v s long, is followed by one from %v s", before.From, before.Seconds, x.From)
+		}
+	}
 }
 
 // An agent that is restarted during a run no longer takes part in that run: the run notes it
