@@ -3,8 +3,10 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
@@ -185,13 +187,31 @@ func (s *Store) readParts(ctx context.Context, number int64, q run.SeriesQuery, 
 				kept[0], kept[1] = part.From, part.To
 				return nil
 			}
-			part.Warmup = warmup != 0
-			part.Data, err = s.zip.Unpack(packed)
+			part.Warmup, part.Data = warmup != 0, packed
 			all = append(all, part)
-			return err
+			return nil
 		})
 	slices.SortStableFunc(all, func(a, b run.SeriesPart) int { return cmp.Compare(a.From, b.From) })
+	if err == nil {
+		err = s.unpack(all)
+	}
 	return all, kept, err
+}
+
+// unpack decompresses the data of parts, which takes most of the time of a read: on several CPUs.
+func (s *Store) unpack(all []run.SeriesPart) error {
+	const atOnce = 4
+	errs := make([]error, min(atOnce, len(all)))
+	var wg sync.WaitGroup
+	for n := range errs {
+		wg.Go(func() {
+			for i := n; i < len(all) && errs[n] == nil; i += len(errs) {
+				all[i].Data, errs[n] = s.zip.Unpack(all[i].Data)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // together folds the parts of each group of p.group, those of the warm-up separately and
