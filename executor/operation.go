@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -170,6 +171,7 @@ func (op *Operation) OK(bytes int64) {
 	e.Add(op.of.bytes, bytes)
 	e.Close()
 	op.end()
+	(*meter.Scope)(op.recorder).Sent()
 	op.recorder.remark(func() string { return fmt.Sprintf("%s: ok after %s, %d B", op.of.name, shown(took), bytes) })
 }
 
@@ -182,6 +184,7 @@ func (op *Operation) Failed(class string) {
 	}
 	o, r := op.of, op.recorder
 	took := op.ended(&o.statuses, "status", class, run.OpFailed, o.failed, o.latency)
+	(*meter.Scope)(r).Sent()
 	r.remark(func() string { return fmt.Sprintf("%s: answered %s after %s", o.name, class, shown(took)) })
 	r.Sample(o.name, class, func() Exchange {
 		return Exchange{What: o.name + " was answered " + class, Began: time.Now().Add(-took), Parts: []Part{{Name: "after", Took: took}}}
@@ -229,9 +232,16 @@ func (op *Operation) ended(all *meter.Named[meter.Meter], by, class string, role
 	return took
 }
 
-// lost counts an operation without an answer, and ends it.
+// lost counts an operation without an answer, and ends it. After many in a row that failed before
+// the network it waits: see meter.Scope.Unsent.
 func (op *Operation) lost(class, text string) {
 	o, r := op.of, op.recorder
+	unsent := slices.ContainsFunc([]conn.Class{conn.DNS, conn.LocalFD, conn.LocalPort, conn.Blocked}, func(c conn.Class) bool { return c.String() == class })
+	if unsent {
+		defer (*meter.Scope)(r).Unsent(op.ctx)
+	} else {
+		(*meter.Scope)(r).Sent()
+	}
 	waited := op.ended(&o.errors, "error", class, run.OpUnanswered, o.unanswered, o.age)
 	r.remark(func() string { return fmt.Sprintf("%s: no answer after %s: %s", o.name, shown(waited), text) })
 	if class == conn.Canceled.String() {

@@ -70,6 +70,7 @@ func (c *client) do(ctx context.Context, q *call) error {
 		return c.ctx.Err()
 	}
 	if err := c.prepare(q); err != nil {
+		(*meter.Scope)(c.recorder).Unsent(ctx)
 		return err // an invalid call, not a measurement
 	}
 	if q.upload != nil {

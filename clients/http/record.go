@@ -7,6 +7,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
 // answered counts an operation with a complete answer, with one lock. It stores a sample if
@@ -35,6 +36,7 @@ func (c *client) answered(q *call) {
 	c.traffic(e, q)
 	q.peer.count(e)
 	e.Close()
+	(*meter.Scope)(c.recorder).Sent()
 	if c.outage.Load() != nil {
 		c.recovered(q)
 	}
@@ -63,7 +65,8 @@ func (c *client) traffic(e executor.Entry, q *call) {
 // *callError that wraps ctx's error if ctx has ended, context.Canceled if the client's ctx
 // has, and err otherwise. An operation that ended with its client is returned as errClosed and
 // counted as canceled, too. A canceled operation is without an answer as all others, but it is
-// no failure of the target: it has no error text, no sample, and starts no outage.
+// no failure of the target: it has no error text, no sample, and starts no outage. After many in a
+// row that failed before the network it waits: see meter.Scope.Unsent.
 func (c *client) failed(ctx context.Context, q *call, err error) error {
 	closed := errors.Is(err, errClosed)
 	switch {
@@ -93,6 +96,11 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 		c.lost(q, class)
 		c.recorder.Registry.Failed(q.phase, c.family.prefix, class.String(), conn.Text(err))
 		c.recorder.Sample(c.family.prefix, class.String(), func() executor.Exchange { return c.asSeen(q, err) })
+	}
+	if scope := (*meter.Scope)(c.recorder); class.Unsent() {
+		scope.Unsent(ctx)
+	} else {
+		scope.Sent()
 	}
 	return &callError{q.request.Method, q.request.URL, err}
 }

@@ -50,12 +50,12 @@ func (c *Client) Fill(o Client) {
 	}
 }
 
-// options returns the options of a connection's client, which has one connection. The error
+// options returns the options of a connection's client, which has one connection to each host. The error
 // describes the invalid option, and o is then incomplete; what clients/http checks itself is
 // not checked. An IPv6 address as HOST in Resolve is not recognized.
-func (c Client) options() (o http.Options, err error) {
+func (c Client) options(hosts int) (o http.Options, err error) {
 	o = http.Options{
-		MaxConns: 1, Timeout: c.Timeout, ConnectTimeout: c.ConnectTimeout,
+		MaxConns: max(hosts, 1), Timeout: c.Timeout, ConnectTimeout: c.ConnectTimeout,
 		InsecureSkipVerify: c.Insecure, ServerName: c.ServerName, NoResumption: c.NoResumption, Resend: c.Resend, KeyLogFile: c.KeyLog,
 		HTTP2: c.HTTP2, MaxStreams: max(c.Streams, 1), MaxRedirects: c.Redirects, Cookies: c.Cookies,
 		Proxy: c.Proxy, Unix: c.Unix, Sources: c.Sources,
@@ -103,7 +103,7 @@ func (c Client) options() (o http.Options, err error) {
 // Check returns an error that names the option if an option is invalid. It does not connect,
 // but opens the file KeyLog, and declares the metrics of prefix "http" in this process.
 func (c Client) Check() error {
-	o, err := c.options()
+	o, err := c.options(1)
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/gobench-io/gobench/executor/scenario"
 )
 
-// HTTP holds the options of the built-in HTTP load: a number of connections, each sending
-// requests one after the other, or serving requests that start on a schedule. It records under
-// the prefix "http".
+// HTTP holds the options of the built-in HTTP load: a number of users with a connection to each
+// host, each sending requests one after the other, or serving requests that start on a schedule. It
+// records under the prefix "http", and the requests of each of several targets by its URL, too.
 type HTTP struct {
-	Targets     []Target // used in turn, over all connections
-	Connections int
+	Targets     []Target      // used in turn, over all connections
+	Connections int           // users
 	Duration    time.Duration // 0: Requests defines the end
 	Requests    int           // over all connections; 0: Duration defines the end
 	Warmup      time.Duration // before Duration
@@ -52,7 +52,7 @@ func (o HTTP) Vus() (scenario.Vus, error) {
 	if o.Data != nil {
 		requests.feeder = o.Data.feeder()
 	}
-	options, err := o.Client.options()
+	options, err := o.Client.options(len(hosts(o.Targets)))
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (o HTTP) Vus() (scenario.Vus, error) {
 	}}, nil
 }
 
-// httpUser is the user of one connection.
+// httpUser is the user of one connection, to each host of the targets.
 type httpUser struct {
 	client  http.HttpClient
 	request http.Request

@@ -73,8 +73,9 @@ func (o HTTP) requests() (*requests, error) {
 		return nil, errors.New("there are no targets")
 	}
 	r := &requests{kept: o.Client.HTTP2}
+	names := names(o.Targets)
 	for i, t := range o.Targets {
-		q := &request{Request: http.Request{Method: t.Method, URL: t.URL, Headers: t.Headers, Body: t.Body, Discard: true}}
+		q := &request{Request: http.Request{Method: t.Method, URL: t.URL, Headers: t.Headers, Body: t.Body, Discard: true, Name: names[i]}}
 		if !o.Literal {
 			if err := q.parse(); err != nil && len(o.Targets) > 1 {
 				return nil, fmt.Errorf("target %d: %w", i+1, err)

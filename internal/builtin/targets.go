@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/redact"
 )
 
 // maxLine is the maximum length of a line in a file of targets.
@@ -225,6 +226,59 @@ func CheckURL(s string) error {
 		}
 	}
 	return nil
+}
+
+// names returns the name of each target under which its requests are counted too: its path and
+// query, behind its host if there are several, as "localhost:9001/items", and behind its method
+// if there are several, as "POST:/items". They are empty if all are the same.
+func names(all []Target) []string {
+	methods, hosts, different := map[string]bool{}, hosts(all), map[string]bool{}
+	for _, t := range all {
+		methods[t.Method] = true
+	}
+	names := make([]string, len(all))
+	for i, t := range all {
+		host, rest := parts(t.URL)
+		name := rest
+		if len(hosts) > 1 {
+			name = host + rest
+		}
+		if len(methods) > 1 {
+			name = t.Method + ":" + name
+		}
+		names[i] = shorten(redact.Line(name))
+		different[names[i]] = true
+	}
+	if len(different) < 2 {
+		clear(names)
+	}
+	return names
+}
+
+// hosts returns the different schemes and hosts of targets.
+func hosts(all []Target) map[string]bool {
+	hosts := map[string]bool{}
+	for _, t := range all {
+		host, _ := parts(t.URL)
+		scheme, _, _ := strings.Cut(t.URL, ":")
+		hosts[strings.ToLower(scheme+"://"+host)] = true
+	}
+	return hosts
+}
+
+// parts returns the host, with its port, and the path with the query of a URL that CheckURL has
+// accepted. The path may be a template.
+func parts(url string) (host, rest string) {
+	_, address, _ := strings.Cut(url, "://")
+	if i := strings.IndexAny(address, "/?#"); i >= 0 {
+		host, rest = address[:i], address[i:]
+	} else {
+		host = address
+	}
+	if !strings.HasPrefix(rest, "/") {
+		rest = "/" + rest
+	}
+	return host[strings.LastIndexByte(host, '@')+1:], rest
 }
 
 // shorten returns s; if it is longer than 80 characters, the first 77 and "...".

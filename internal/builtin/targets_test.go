@@ -9,6 +9,27 @@ import (
 	"time"
 )
 
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ targets, want string }{
+		{"GET http://h/", ""},
+		{"GET http://h/a, GET http://h/a", ""},
+		{"GET http://h/a, GET http://h, GET http://h?q=1, GET http://h/a?token=x", "/a, /, /?q=1, /a?token=[redacted]"},
+		{"GET http://h/a, POST http://h/a", "GET:/a, POST:/a"},
+		{"GET http://h:1/a, GET http://h:2/{{rand 1 9}}", "h:1/a, h:2/{{rand 1 9}}"},
+		{"GET http://h/a, PUT http://u:p@g/b", "GET:h/a, PUT:g/b"},
+	} {
+		var all []Target
+		for _, text := range strings.Split(tt.targets, ", ") {
+			method, url, _ := strings.Cut(text, " ")
+			all = append(all, Target{Method: method, URL: url})
+		}
+		if got := strings.Join(names(all), ", "); strings.Trim(got, ", ") != tt.want {
+			t.Errorf("%s: %q, want %q", tt.targets, got, tt.want)
+		}
+	}
+}
+
 func TestReadTargets(t *testing.T) {
 	body := filepath.Join(t.TempDir(), "body")
 	if err := os.WriteFile(body, []byte("hello"), 0o600); err != nil {

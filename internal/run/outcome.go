@@ -17,6 +17,7 @@ type Outcome struct {
 	Void       int64   // iterations that found no data left
 	Unprepared int64   // iterations that did not begin, as their preparation failed
 	Panics     int64   // users that a panic ended
+	Slowed     int64   // waits of users whose calls failed before the network
 	Causes     []Cause // why operations failed, the most frequent first
 	Worst      *Named  // of the parts that operations have by name, as URLs, the one of which most failed; nil if none did
 
@@ -103,6 +104,8 @@ func OutcomeOf(metrics []Metric, count func(Metric) int64) Outcome {
 			o.Unprepared += n
 		case ClassPanics:
 			o.Panics += n
+		case ClassSlowed:
+			o.Slowed += n
 		}
 	}
 	for i := range parts {

@@ -29,6 +29,7 @@ const (
 	ClassStarted     Role = "class.started"      // users
 	ClassFinished    Role = "class.finished"     // users
 	ClassPanics      Role = "class.panics"       // users that a panic ended
+	ClassSlowed      Role = "class.slowed"       // waits of users whose calls failed before the network, many in a row
 	ClassPlanned     Role = "class.planned"      // iterations that were due
 	ClassBegun       Role = "class.begun"        // iterations that began
 	ClassLate        Role = "class.late"         // begun iterations that had waited for a user
@@ -68,7 +69,7 @@ const PartLost = "lost"
 // roles has the type of each role's metrics; an empty one allows all types.
 var roles = map[Role]MetricType{
 	OpBegun: Counter, OpOK: Counter, OpFailed: Counter, OpUnanswered: Counter, OpResent: Counter, OpFollowed: Counter, OpTime: Histogram, OpAge: Histogram,
-	ClassActive: Gauge, ClassStarted: Counter, ClassFinished: Counter, ClassPanics: Counter, ClassPlanned: Counter, ClassBegun: Counter, ClassLate: Counter,
+	ClassActive: Gauge, ClassStarted: Counter, ClassFinished: Counter, ClassPanics: Counter, ClassSlowed: Counter, ClassPlanned: Counter, ClassBegun: Counter, ClassLate: Counter,
 	ClassDropped: Counter, ClassUnserved: Counter, ClassAge: Histogram, ClassDone: Counter, ClassFailed: Counter, ClassCut: Counter, ClassLost: Counter, ClassVoid: Counter, ClassUnprepared: Counter, ClassResponse: Histogram, ClassService: Histogram,
 	ClassFailure: Histogram, ClassTask: Histogram, ClassLag: Histogram, ClassWait: Histogram, ClassBehind: Gauge, ClassUsersBehind: Gauge,
 	StepTime: Histogram, StepFailed: Counter, CheckPassed: Counter, CheckFailed: Counter,

@@ -27,6 +27,15 @@ func TestIDsSortByTime(t *testing.T) {
 	}
 }
 
+func TestEnough(t *testing.T) {
+	for _, x := range QuantileNames {
+		n := map[string]int64{"p50": 2, "p90": 10, "p95": 20, "p99": 100, "p99.9": 1000}[x.Name]
+		if !Enough(x.Q, n) || Enough(x.Q, n-1) {
+			t.Errorf("%s of %d values: %v, of %d: %v", x.Name, n, Enough(x.Q, n), n-1, Enough(x.Q, n-1))
+		}
+	}
+}
+
 func TestAnswered(t *testing.T) {
 	for _, tt := range []struct {
 		q           float64

@@ -135,13 +135,16 @@ export function figure(m: Metric, name: FigureName): number | undefined {
   return all[m.unit === 'ns' ? name + '(ms)' : name] ?? undefined
 }
 
+/** Reports whether a distribution of n values has the quantile q: one value at least lies above it. */
+const enough = (q: number, n: number): boolean => (1 - q + 1e-9) * n >= 1
+
 /**
- * Formats a percentile of a metric that has recorded something; "no answer" if its rank is that
+ * Formats a percentile of a metric that has recorded something; a dash of too few values; "no answer" if its rank is that
  * of an operation without one, with its age if that is above all answers.
  */
 export function percentile(m: Metric, name: 'p50' | 'p90' | 'p95' | 'p99' | 'p99.9', q: number, format: (v: number) => string): string {
   const v = figure(m, name)
-  if (v !== undefined && answered(q, m)) return format(v)
+  if (v !== undefined && answered(q, m)) return enough(q, (m.count ?? 0) + (m.lost ?? 0)) ? format(v) : '–'
   if (v === undefined && !m.lost) return '–'
   const word = m.role === 'step.time' ? 'failed' : isUsers(m) ? 'not done' : 'no answer'
   const age = m.at_least?.[name] ?? 0

@@ -5,7 +5,7 @@ import { groups, shortened } from './groups.ts'
 import { steer } from './keys.ts'
 import { logTicks } from './logarithmic.ts'
 import { overview, repeats } from './overview.ts'
-import { answered, headline, marks, type Metric, type Result } from './result.ts'
+import { answered, headline, marks, percentile as percentileOf, type Metric, type Result } from './result.ts'
 import type { Series, Values } from './series.ts'
 import { bands, sayBand } from './strip.ts'
 import { compare } from './table.ts'
@@ -69,6 +69,11 @@ test('the headline is the response time of a schedule, and the operations of cli
 test('a percentile among the operations without an answer has no time', () => {
   assert.ok(answered(0.99, metric('a', 'histogram', { count: 99, lost: 1 })))
   assert.ok(!answered(0.99, metric('a', 'histogram', { count: 98, lost: 2 })))
+})
+
+test('a percentile of too few values is a dash', () => {
+  const of = (count: number) => percentileOf(metric('a', 'histogram', { unit: 'ns', count, 'p99(ms)': 7 } as Partial<Metric>), 'p99', 0.99, (v) => `${v} ms`)
+  assert.deepEqual([of(99), of(100)], ['–', '7 ms'])
 })
 
 test('notes that tell a time become marks', () => {

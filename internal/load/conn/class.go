@@ -45,6 +45,9 @@ func (c Class) String() string { return classes[c] }
 // Local reports whether the fault lies with this host or the run, and not with the target.
 func (c Class) Local() bool { return c == LocalFD || c == LocalPort || c == Blocked }
 
+// Unsent reports whether nothing was sent, as the fault lies before the network: it was met at once.
+func (c Class) Unsent() bool { return c.Local() || c == DNS }
+
 // Error is an error with an explicit class, where the cause does not imply it. A client
 // defines one for each way in which an answer can violate its protocol. Its text is that of
 // Err.

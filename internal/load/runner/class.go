@@ -251,6 +251,9 @@ func (c *class) launch(number int64) {
 	vui := c.vui(number)
 	ctx, scope := meter.With(c.parent, c.registry, c.gate, c.userSource(vui))
 	scope.Class, scope.User, scope.Named = c.number, vui, true
+	if !open(c.vu) {
+		scope.Slowed = &c.counts.slowed
+	}
 	if once(c.vu) {
 		c.phaseNow(scope)
 	} else { // otherwise the user ends by itself

@@ -13,6 +13,7 @@ type counts struct {
 	started  meter.Meter
 	finished meter.Meter
 	panics   meter.Meter
+	slowed   meter.Meter // of a class without a schedule: waits of users whose calls fail before the network
 	lag      meter.Meter // histogram: from a planned start (of a user, an iteration) to its begin, or until it was detected that no user is free for it, ns
 	behind   meter.Meter // gauge, of a class whose starts have a schedule: starts that are due but not made yet, because gobench is late; they have no lag yet
 
@@ -50,14 +51,17 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 	d := declaration{class: class, group: metrics.Group{Name: "Users (" + class + ")"}, counts: map[string]run.Counts{}, meters: map[string]*meter.Meter{}}
 	d.graph("Active users", "N", metrics.Gauge, one{"active", run.ClassActive, &c.active})
 	d.graph("Users", "N", metrics.Counter, one{"started", run.ClassStarted, &c.started}, one{"finished", run.ClassFinished, &c.finished}, one{"panics", run.ClassPanics, &c.panics})
-	switch _, open := vu.Load.(scenario.Arrival); {
-	case open:
+	switch {
+	case open(vu):
 		d.graph("Planned starts", "N", metrics.Counter, one{"planned", run.ClassPlanned, &c.planned}, one{"late", run.ClassLate, &c.late},
 			one{"dropped", run.ClassDropped, &c.dropped}, one{"unserved", run.ClassUnserved, &c.unserved})
 		d.graph("Starts behind plan", "N", metrics.Gauge, one{"behind", run.ClassBehind, &c.behind})
 		d.graph("Queue wait", "ns", metrics.Histogram, one{"queue_wait", run.ClassWait, &c.wait})
 	case vu.Rate > 0:
 		d.graph("Users behind plan", "N", metrics.Gauge, one{"users_behind", run.ClassUsersBehind, &c.behind})
+	}
+	if !open(vu) {
+		d.graph("Slowed users", "N", metrics.Counter, one{"slowed", run.ClassSlowed, &c.slowed})
 	}
 	if !once(vu) {
 		d.graph("Iterations begun", "N", metrics.Counter, one{"begun", run.ClassBegun, &c.begun})
@@ -124,7 +128,10 @@ func once(vu scenario.Vu) bool { return vu.Fu != nil && vu.Load == nil }
 
 // paced reports whether a class's users or iterations start on a schedule, so that behind is
 // declared.
-func paced(vu scenario.Vu) bool {
+func paced(vu scenario.Vu) bool { return open(vu) || vu.Rate > 0 }
+
+// open reports whether a class's iterations start on a schedule.
+func open(vu scenario.Vu) bool {
 	_, open := vu.Load.(scenario.Arrival)
-	return open || vu.Rate > 0
+	return open
 }

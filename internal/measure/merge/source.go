@@ -123,17 +123,8 @@ func (m *Merger) check(known []*metric, b *wire.Batch) error {
 
 // Missing returns the reasons why the totals are not exactly what the executors counted,
 // each with the executor's name; nil if they are.
-func (m *Merger) Missing() []string { return m.missing(func(*source) bool { return true }) }
-
-// MissingOfLost returns the part of Missing that is due to lost executors.
-func (m *Merger) MissingOfLost() []string { return m.missing(func(s *source) bool { return s.lost }) }
-
-// missing returns the reasons of Missing for the executors that of selects.
-func (m *Merger) missing(of func(*source) bool) (missing []string) {
+func (m *Merger) Missing() (missing []string) {
 	for i, s := range m.executors {
-		if !of(s) {
-			continue
-		}
 		add := func(format string, args ...any) {
 			missing = append(missing, s.of(i)+": "+fmt.Sprintf(format, args...))
 		}

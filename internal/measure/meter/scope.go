@@ -17,12 +17,14 @@ type Scope struct {
 	User     int64            // vui, the user's number in its class
 	OnEnd    func(why string) // ends the load of the user's class; may be nil
 	PhaseNow func() Phase     // of an operation that begins now; nil if SetPhase is called for it
+	Slowed   *Meter           // counts the waits of Unsent; nil for a user whose starts have a schedule
 
 	phase    atomic.Uint32
 	planned  atomic.Int64 // of the iteration that is under way, ns, plus 1; 0: none
 	limit    atomic.Int64 // longest of the user's operations so far, ns
 	inFlight atomic.Int32
 	refused  atomic.Int32
+	unsent   atomic.Int32 // calls in a row that failed before the network
 	over     atomic.Bool
 	Named    bool // Class and User are set
 	rand     *rand.Rand

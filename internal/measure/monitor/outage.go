@@ -1,8 +1,11 @@
 package monitor
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
@@ -43,26 +46,69 @@ func noAnswer(r *run.Result) (notes []string) {
 	return notes
 }
 
-// outages finds the times in which a target that had answered before did not answer.
+// outages finds the times in which a target that had answered before did not answer: whole
+// intervals of the load in which nothing was answered, several operations failed, and all that
+// could be answered did, but for what was under way at their end. That all users wait for slow
+// answers is no outage, nor is what ends while a run drains.
 type outages struct {
-	drain    bool // no operations begin any more: that only slow ones are left, and time out, is no outage
+	drain    bool // no operations begin any more
 	declared int  // number of metrics that were looked through for operations
 	all      []*outage
 }
 
-// outage is what is known of one kind of operation. Its first four fields are titles of
-// metrics; one that is not declared is empty.
+// enoughFailed is how many operations must have failed in an outage.
+const enoughFailed = 3
+
+// silent is for how many seconds nothing is answered before a warning.
+const silent = 5
+
+// own are the classes of failures that gobench or its machine causes.
+var own = map[string]bool{"canceled": true, run.PartLost: true, "local_fd": true, "local_port": true, "blocked": true}
+
+// outage is what is known of one operation. Its titles are of metrics; of one that is not
+// declared it is empty.
 type outage struct {
-	operation  string
-	time       string
-	unanswered string
-	timeout    string
+	operation string
+	time      string
+	begun     string
+	ended     []string          // answered well or not, and unanswered
+	classes   map[string]string // titles of the unanswered, by class
 
-	answered bool // something was, at some time
-	open     bool // nothing has been answered since from
-	from     float64
+	inFlight int64   // at the end of the last interval
+	since    float64 // the begin of the intervals without an answer in which operations waited
+	warnAt   float64 // the number of seconds without an answer at the next warning
+	answered bool    // something was, at some time
+	now      span    // since the last answer, of intervals with operations
+	longest  span    // of the outages that have ended
+}
 
-	begin, end float64 // the longest outage that has ended
+// span is a time without an answer, in seconds since the begin of the load.
+type span struct {
+	from, to float64 // to is 0 of an empty span
+	inFlight int64   // at the end
+	failed   map[string]int64
+}
+
+// out reports whether the target was down in s.
+func (s span) out() bool {
+	failed := int64(0)
+	for _, n := range s.failed {
+		failed += n
+	}
+	return failed >= max(enoughFailed, s.inFlight)
+}
+
+// causes returns the classes of the failures in s with their numbers, the most frequent first,
+// at most three.
+func (s span) causes() string {
+	classes := slices.SortedFunc(maps.Keys(s.failed), func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.failed[b], s.failed[a]), cmp.Compare(a, b))
+	})
+	var all []string
+	for _, class := range classes[:min(len(classes), 3)] {
+		all = append(all, units.Count(s.failed[class])+" "+class)
+	}
+	return strings.Join(all, ", ")
 }
 
 // declare finds the operations among the metrics of a run, of which it needs to see only those
@@ -70,48 +116,72 @@ type outage struct {
 func (o *outages) declare(metrics []run.Metric) {
 	for ; o.declared < len(metrics); o.declared++ {
 		m := metrics[o.declared]
-		if m.Of == "" {
-			continue
-		}
-		timeout := m.Role == run.OpUnanswered && m.By == "error" && m.Part == "timeout"
-		if !timeout && (!m.Whole() || m.Role != run.OpTime && m.Role != run.OpUnanswered) {
+		class := m.Role == run.OpUnanswered && m.By == "error"
+		if !class && (!m.Whole() || !slices.Contains([]run.Role{run.OpBegun, run.OpOK, run.OpFailed, run.OpUnanswered, run.OpTime}, m.Role)) {
 			continue
 		}
 		i := slices.IndexFunc(o.all, func(x *outage) bool { return x.operation == m.Of })
 		if i < 0 {
 			i = len(o.all)
-			o.all = append(o.all, &outage{operation: m.Of})
+			o.all = append(o.all, &outage{operation: m.Of, classes: map[string]string{}, warnAt: silent})
 		}
 		switch x := o.all[i]; {
-		case timeout:
-			x.timeout = m.Title
+		case class:
+			x.classes[m.Part] = m.Title
 		case m.Role == run.OpTime:
 			x.time = m.Title
+		case m.Role == run.OpBegun:
+			x.begun = m.Title
 		default:
-			x.unanswered = m.Title
+			x.ended = append(x.ended, m.Title)
 		}
 	}
 }
 
 // add adds the next interval; the caller must add all in the order of time, and have declared
-// its metrics.
-func (o *outages) add(i run.Interval) {
+// its metrics. It returns a text for each operation of which nothing was answered for 5 s, while
+// some wait, or for twice as long as at its last warning.
+func (o *outages) add(i run.Interval) (warnings []string) {
 	for _, x := range o.all {
-		if i.Metrics[x.time].Times != nil { // a histogram has recordings if something was answered
-			if x.open && i.From-x.from > x.end-x.begin {
-				x.begin, x.end = x.from, i.From
+		waited := x.inFlight > 0
+		x.inFlight += count(i, x.begun)
+		for _, title := range x.ended {
+			x.inFlight -= count(i, title)
+		}
+		answered := i.Metrics[x.time].Times != nil
+		if answered || !waited {
+			x.since = i.From
+		}
+		if now := i.From + i.Seconds - x.since; !answered && x.inFlight > 0 && now >= x.warnAt {
+			warnings = append(warnings, fmt.Sprintf("nothing of %s was answered for %s, %s waiting", x.operation, units.Seconds(now), units.Count(x.inFlight)))
+			x.warnAt = 2 * now
+		}
+		if answered { // a histogram has recordings if something was answered
+			if x.now.out() && x.now.to-x.now.from > x.longest.to-x.longest.from {
+				x.longest = x.now
 			}
-			x.answered, x.open = true, false
+			x.answered, x.now = true, span{}
 			continue
 		}
-		n := count(i, x.unanswered)
-		if o.drain {
-			n -= count(i, x.timeout)
+		if !x.answered || o.drain {
+			continue
 		}
-		if x.answered && n > 0 && !x.open {
-			x.open, x.from = true, i.From
+		for class, title := range x.classes {
+			if n := count(i, title); n > 0 && !own[class] {
+				if x.now.failed == nil {
+					x.now.failed = map[string]int64{}
+				}
+				x.now.failed[class] += n
+			}
+		}
+		if x.now.to == 0 {
+			x.now.from = i.From
+		}
+		if x.now.failed != nil || x.inFlight > 0 {
+			x.now.to, x.now.inFlight = i.From+i.Seconds, x.inFlight
 		}
 	}
+	return warnings
 }
 
 // count returns what a counter gained in an interval, 0 for one that the run does not have.
@@ -124,20 +194,13 @@ func count(i run.Interval, title string) int64 {
 
 // notes describes the outages of a run that has ended: of each operation the one that lasts,
 // else the longest. The outages of one that never had an answer are left out.
-func (o *outages) notes(r *run.Result) (notes []string) {
+func (o *outages) notes() (notes []string) {
 	for _, x := range o.all {
-		class := ""
-		for _, f := range r.Errors {
-			if f.Source == x.operation {
-				class = " (" + f.Class + ")"
-				break
-			}
-		}
 		switch {
-		case x.open:
-			notes = append(notes, fmt.Sprintf("the target went down: from %s on nothing of %s was answered%s", units.Seconds(x.from), x.operation, class))
-		case x.end > x.begin:
-			notes = append(notes, fmt.Sprintf("the target was down from %s to %s: nothing of %s was answered%s", units.Seconds(x.begin), units.Seconds(x.end), x.operation, class))
+		case x.now.out():
+			notes = append(notes, fmt.Sprintf("the target went down: from %s on nothing of %s was answered (%s)", units.Seconds(x.now.from), x.operation, x.now.causes()))
+		case x.longest.to > 0:
+			notes = append(notes, fmt.Sprintf("the target was down at least from %s to %s: nothing of %s was answered (%s)", units.Seconds(x.longest.from), units.Seconds(x.longest.to), x.operation, x.longest.causes()))
 		}
 	}
 	return notes

@@ -2,60 +2,72 @@ package monitor
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/testing/roles"
 )
 
-// second is an interval in which a client had answered operations with an answer and lost
-// ones without, of which late timed out.
-func second(from float64, answered, lost, late int64) run.Interval {
+// second is what a client's operations did in one second.
+type second struct{ answered, refused, timeout, canceled, begun int64 }
+
+// interval returns s as an interval that begins at from.
+func (s second) interval(from float64) run.Interval {
 	i := run.Interval{From: from, Seconds: 1, Metrics: map[string]run.Record{}}
-	if answered > 0 {
-		i.Metrics["home.latency"] = run.Record{Count: &answered, Times: &run.Times{}}
+	for title, n := range map[string]int64{"home.begun": s.begun, "home.http_ok": s.answered, "home.http_other_fail": s.refused + s.timeout + s.canceled,
+		"home.error.refused": s.refused, "home.error.timeout": s.timeout, "home.error.canceled": s.canceled} {
+		if n > 0 {
+			i.Metrics[title] = run.Record{Count: &n}
+		}
 	}
-	if lost > 0 {
-		i.Metrics["home.http_other_fail"] = run.Record{Count: &lost}
-		i.Metrics["home.error.timeout"] = run.Record{Count: &late}
+	if s.answered > 0 {
+		i.Metrics["home.latency"] = run.Record{Count: &s.answered, Times: &run.Times{}}
 	}
 	return i
 }
 
 func TestOutages(t *testing.T) {
 	t.Parallel()
+	up, down, quiet := second{answered: 9, begun: 9}, second{refused: 9, begun: 9}, second{}
+	full := func(s second) second { s.begun = 9; return s }
 	for name, tt := range map[string]struct {
-		answered, lost []int64
-		drain          int   // the number of intervals after the load
-		late           int64 // of what is lost in each of them
-		want           []string
+		seconds []second
+		drain   int // the number of them after the load
+		want    string
 	}{
-		"none":                    {[]int64{9, 9, 9}, []int64{0, 0, 0}, 0, 0, nil},
-		"some failures":           {[]int64{9, 1, 9}, []int64{0, 8, 0}, 0, 0, nil},
-		"never there":             {[]int64{0, 0, 0}, []int64{9, 9, 9}, 0, 0, nil},
-		"pauses are none":         {[]int64{9, 0, 0, 9}, []int64{0, 0, 0, 0}, 0, 0, nil},
-		"down at the end":         {[]int64{9, 9, 0, 0}, []int64{0, 4, 9, 9}, 0, 0, []string{"the target went down: from 2.00 s on nothing of home was answered (refused)"}},
-		"the longer of two":       {[]int64{9, 0, 9, 0, 0, 9}, []int64{0, 9, 0, 9, 9, 0}, 0, 0, []string{"the target was down from 3.00 s to 5.00 s: nothing of home was answered (refused)"}},
-		"a pause belongs to it":   {[]int64{9, 0, 0, 9}, []int64{0, 9, 0, 0}, 0, 0, []string{"the target was down from 1.00 s to 3.00 s: nothing of home was answered (refused)"}},
-		"down, up, and down":      {[]int64{9, 0, 9, 0}, []int64{0, 9, 0, 9}, 0, 0, []string{"the target went down: from 3.00 s on nothing of home was answered (refused)"}},
-		"its begin is no outage":  {[]int64{0, 0, 9}, []int64{9, 9, 0}, 0, 0, nil},
-		"slow ones are left":      {[]int64{9, 9, 0, 0}, []int64{1, 1, 3, 3}, 2, 3, nil},
-		"down as the load ends":   {[]int64{9, 9, 0}, []int64{0, 0, 4}, 1, 3, []string{"the target went down: from 2.00 s on nothing of home was answered (refused)"}},
-		"down before the drain":   {[]int64{9, 9, 0, 0}, []int64{0, 0, 9, 9}, 1, 0, []string{"the target went down: from 2.00 s on nothing of home was answered (refused)"}},
-		"a run without intervals": {},
+		"none":                                    {[]second{up, up, up}, 0, ""},
+		"some failures":                           {[]second{up, {answered: 1, refused: 8, begun: 9}, up}, 0, ""},
+		"never there":                             {[]second{down, down, down}, 0, ""},
+		"pauses":                                  {[]second{up, quiet, quiet, up}, 0, ""},
+		"down at the end":                         {[]second{up, {answered: 9, refused: 4, begun: 13}, down, down}, 0, "the target went down: from 2.00 s on nothing of home was answered (18 refused)"},
+		"the longer of two":                       {[]second{up, down, up, down, down, up}, 0, "the target was down at least from 3.00 s to 5.00 s: nothing of home was answered (18 refused)"},
+		"a pause is not of it":                    {[]second{up, quiet, down, quiet, up}, 0, "the target was down at least from 2.00 s to 4.00 s: nothing of home was answered (9 refused)"},
+		"down, up, and down":                      {[]second{up, down, up, down}, 0, "the target went down: from 3.00 s on nothing of home was answered (9 refused)"},
+		"its begin":                               {[]second{down, down, up}, 0, ""},
+		"one failure at 1 a second":               {[]second{{answered: 1, begun: 1}, {timeout: 1, begun: 1}, {answered: 1, begun: 1}}, 0, ""},
+		"five failures at 1 a second":             {[]second{{answered: 1, begun: 1}, {refused: 1, begun: 1}, {refused: 1, begun: 1}, {refused: 1, begun: 1}, {refused: 1, begun: 1}, {refused: 1, begun: 1}, {answered: 1, begun: 1}}, 0, "the target was down at least from 1.00 s to 6.00 s: nothing of home was answered (5 refused)"},
+		"all users wait":                          {[]second{full(up), full(quiet), quiet, quiet, up}, 0, ""},
+		"all users wait, some of them in vain":    {[]second{full(up), {begun: 9}, {timeout: 3, begun: 3}, {timeout: 3, begun: 3}, {answered: 9}}, 0, ""},
+		"it hangs, and all users wait in vain":    {[]second{up, full(quiet), quiet, {timeout: 9, begun: 9}, quiet, {timeout: 9, begun: 9}, {answered: 9}}, 0, "the target was down at least from 1.00 s to 6.00 s: nothing of home was answered (18 timeout)"},
+		"slow ones are left":                      {[]second{up, full(up), {timeout: 4}, {timeout: 5}}, 2, ""},
+		"what gobench cuts":                       {[]second{up, full(up), {canceled: 9}}, 0, ""},
+		"down before the drain":                   {[]second{up, down, {timeout: 3}}, 1, "the target went down: from 1.00 s on nothing of home was answered (9 refused)"},
+		"up again in the drain":                   {[]second{up, {refused: 9, begun: 10}, {answered: 1}}, 1, "the target was down at least from 1.00 s to 2.00 s: nothing of home was answered (9 refused)"},
+		"several causes, the most frequent first": {[]second{up, {refused: 2, timeout: 7, begun: 9}}, 0, "the target went down: from 1.00 s on nothing of home was answered (7 timeout, 2 refused)"},
+		"a run without intervals":                 {nil, 0, ""},
 	} {
 		var o outages
-		o.declare(roles.Set(run.Metric{Title: "home.latency", Type: "histogram"}, run.Metric{Title: "home.http_other_fail", Type: "counter"}, run.Metric{Title: "home.error.timeout", Type: "counter"}))
-		for i := range tt.answered {
-			o.drain = i >= len(tt.answered)-tt.drain
-			late := int64(0)
-			if o.drain {
-				late = tt.late
-			}
-			o.add(second(float64(i), tt.answered[i], tt.lost[i], late))
+		var metrics []run.Metric
+		for _, title := range []string{"home.begun", "home.http_ok", "home.http_other_fail", "home.error.refused", "home.error.timeout", "home.error.canceled"} {
+			metrics = append(metrics, run.Metric{Title: title, Type: run.Counter})
 		}
-		r := &run.Result{Errors: []run.Failure{{Source: "vu.x", Class: "iteration"}, {Source: "home", Class: "refused"}}}
-		if got := o.notes(r); !slices.Equal(got, tt.want) {
+		o.declare(roles.Set(append(metrics, run.Metric{Title: "home.latency", Type: run.Histogram})...))
+		for i, x := range tt.seconds {
+			o.drain = i >= len(tt.seconds)-tt.drain
+			o.add(x.interval(float64(i)))
+		}
+		if got := strings.Join(o.notes(), "; "); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

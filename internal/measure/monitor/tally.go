@@ -125,7 +125,9 @@ func (t *Tally) Intervals(all bool) {
 	for _, i := range t.Merger.Intervals(all) {
 		i.Health = t.hosts.judge(i, all)
 		t.outages.declare(t.Merger.Declared())
-		t.outages.add(i)
+		for _, text := range t.outages.add(i) {
+			t.emit(event.Event{Kind: event.Warning, Text: units.Safe(text)})
+		}
 		verdict := t.hosts.verdict(nil)
 		totals := func() event.Totals {
 			return event.Totals{Metrics: t.Merger.Metrics(), Failures: t.Merger.Failures(), Verdict: verdict}
@@ -182,7 +184,7 @@ func (t *Tally) Finish(r *run.Result) {
 
 // conclude adds the notes to a result that has its figures, and sets the verdict.
 func (t *Tally) conclude(r *run.Result) {
-	r.Notes = append(append(noAnswer(r), t.outages.notes(r)...), r.Notes...)
+	r.Notes = append(append(noAnswer(r), t.outages.notes()...), r.Notes...)
 	if !t.options.Once {
 		t.setVerdict(r)
 	}

@@ -168,7 +168,8 @@ func TestThresholdsOfAllHosts(t *testing.T) {
 	}
 }
 
-// Reasons found elsewhere lower a verdict, and intervals do not wait for lost hosts.
+// Reasons found elsewhere lower a verdict, intervals do not wait for lost hosts, and what these
+// counted and did not send makes a run INVALID.
 func TestReasonsAndLostHosts(t *testing.T) {
 	t.Parallel()
 	intervals := 0
@@ -188,8 +189,8 @@ func TestReasonsAndLostHosts(t *testing.T) {
 	}
 	r := result()
 	x.Finish(r)
-	if r.Verdict != run.Suspect || len(r.Missing) != 1 || !strings.Contains(r.Missing[0], "on web-2") {
-		t.Errorf("%s, missing %q", r.Verdict, r.Missing)
+	if r.Verdict != run.Invalid || len(r.Missing) != 1 || !strings.Contains(r.Missing[0], "on web-2") || len(r.Reasons) != 2 || r.Reasons[0].Signal != "totals" {
+		t.Errorf("%s for %+v, missing %q", r.Verdict, r.Reasons, r.Missing)
 	}
 }
 

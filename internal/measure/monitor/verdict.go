@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/run"
@@ -10,9 +9,7 @@ import (
 
 // setVerdict sets the verdict of a run and its reasons, and appends to its notes; Summarize
 // must have set the figures. It does nothing if the run made no load, and after a load that ended
-// within its warm-up there is no verdict. If only lost executors
-// lack something, and there are others, that makes the verdict SUSPECT at least; anything else
-// that is missing makes it INVALID.
+// within its warm-up there is no verdict. Anything that is missing makes it INVALID.
 func (t *Tally) setVerdict(r *run.Result) {
 	if r.Start.IsZero() || r.Seconds <= 0 {
 		return
@@ -21,17 +18,8 @@ func (t *Tally) setVerdict(r *run.Result) {
 		r.Notes = append(r.Notes, t.notes(r)...)
 		return
 	}
-	// What is missing of lost hosts is known: the others' numbers are right.
-	lost := t.Merger.MissingOfLost()
 	reasons := slices.Clone(t.reasons)
-	switch {
-	case len(lost) != len(r.Missing) || t.Merger.Executors() == 1:
-		lost = nil
-	case len(lost) > 0:
-		reasons = append(reasons, run.Reason{Signal: health.Totals, Level: run.Amber, Text: "not all that lost executors counted is in the totals: " + strings.Join(lost, "; "), Windows: 1,
-			Advice: "the totals are those of all others, and of these up to then"})
-	}
-	v := t.hosts.verdict(r.Missing[len(lost):])
+	v := t.hosts.verdict(r.Missing)
 	r.Verdict, r.Reasons = v.Word, nil
 	for _, x := range v.Reasons {
 		r.Reasons = append(r.Reasons, run.Reason{Signal: x.Signal, Level: x.Level, Text: x.Text, Advice: x.Advice, Windows: x.Windows, Worst: x.Worst.Seconds()})

@@ -162,12 +162,12 @@ func (c *Comparison) metric(a, b run.Metric) {
 }
 
 // quantileOf returns the value of a percentile, or of "max", in ms if m is of times; nil if
-// m has none. lost reports that it lies among operations without an answer.
+// m has none, or too few values for it. lost reports that it lies among operations without an answer.
 func quantileOf(m run.Metric, name string) (v *float64, lost bool) {
 	for _, q := range quantiles(m) {
 		if q.name == name {
-			if q.lost {
-				return nil, true
+			if q.lost || q.few {
+				return nil, q.lost
 			}
 			return &q.value, false
 		}

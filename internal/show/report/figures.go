@@ -116,6 +116,7 @@ func percentiles(m run.Metric) []cell {
 type quantile struct {
 	name  string
 	value float64 // in milliseconds, or the metric's unit
+	few   bool    // there are too few values for it
 	lost  bool    // it lies among operations without an answer and has no value
 	least float64 // of such a one: that operation's age, if it is above all answers; else 0
 }
@@ -127,10 +128,12 @@ func (f quantile) format(m run.Metric, v float64) string {
 	return value(m, v)
 }
 
-// of formats a percentile, or the maximum, of m: "1.50 ms", "no answer", or "no answer, over
-// 3.00 s".
+// of formats a percentile, or the maximum, of m: "1.50 ms", "-" of too few values, "no answer", or
+// "no answer, over 3.00 s".
 func (f quantile) of(m run.Metric) string {
 	switch {
+	case f.few:
+		return "-"
 	case f.lost && f.least > 0:
 		return lostWord(m) + ", over " + f.format(m, f.least)
 	case f.lost:
@@ -139,7 +142,7 @@ func (f quantile) of(m run.Metric) string {
 	return f.format(m, f.value)
 }
 
-// short is of for a narrow column: "1.50 ms", "no answer", or "over 3.00 s".
+// short is of for a narrow column: "1.50 ms", "-", "no answer", or "over 3.00 s".
 func (f quantile) short(m run.Metric) string {
 	if f.lost && f.least > 0 {
 		return "over " + f.format(m, f.least)
@@ -165,6 +168,7 @@ func quantiles(m run.Metric) []quantile {
 	for i, x := range run.QuantileNames {
 		f := quantile{name: x.Name, value: float64(known[i])}
 		f.lost = !ok || !known[i].Known() || m.Lost != nil && m.Count != nil && !run.Answered(x.Q, *m.Count, *m.Lost) // results of format 1 have a number
+		f.few = !f.lost && !run.Enough(x.Q, among(m))
 		if age := m.AtLeast[x.Name]; f.lost && age > greatest {
 			f.least = age
 		}
@@ -176,8 +180,8 @@ func quantiles(m run.Metric) []quantile {
 	return append(all, quantile{name: "max", value: greatest})
 }
 
-// Percentile formats a percentile of an interval's record r of m, "p99", as the report does; "-"
-// if r has none.
+// Percentile formats a percentile of an interval's record r of m, "p99", as the report does, but
+// also one of few values; "-" if r has none.
 func Percentile(m run.Metric, r run.Record, name string) string {
 	m.Record = r
 	return named(m, name, quantile.of)
@@ -192,6 +196,7 @@ func ShortPercentile(m run.Metric, r run.Record, name string) string {
 func named(m run.Metric, name string, format func(quantile, run.Metric) string) string {
 	for _, f := range quantiles(m) {
 		if f.name == name {
+			f.few = false
 			return format(f, m)
 		}
 	}

@@ -113,6 +113,9 @@ func headlines(r *run.Result) (done, failed string) {
 	if n := o.Iterations.Failed; o.Clients() && n > o.Operations.Bad() {
 		failed += fmt.Sprintf("; %s iterations failed", units.Count(n))
 	}
+	if o.Slowed > 0 {
+		failed += fmt.Sprintf("; users were slowed %s times, as their calls fail before the network", units.Count(o.Slowed))
+	}
 	if o.Unprepared > 0 {
 		failed += fmt.Sprintf("; %s preparations failed", units.Count(o.Unprepared))
 	}

@@ -132,9 +132,11 @@ func totals(r *run.Result) (all []junitProperty) {
 			unit = "(ms)"
 		}
 		for _, q := range quantiles(m) {
-			if q.lost {
+			switch {
+			case q.few:
+			case q.lost:
 				add(m, q.name+unit, q.of(m))
-			} else {
+			default:
 				add(m, q.name+unit, number(q.value))
 			}
 		}

@@ -45,6 +45,9 @@ func shown(r *run.Result, entire bool) (metrics []run.Metric, more int) {
 			continue
 		}
 		above[m.Group] = append(group, m)
+		if !entire && ofName(m) { // it has a table
+			continue
+		}
 		if !entire && detail(m) {
 			more++
 			continue

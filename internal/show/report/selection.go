@@ -24,7 +24,7 @@ type Selected struct {
 	Concurrency int64         `json:"concurrency"` // users
 	Rate        *float64      `json:"rate"`        // that began a second of the measured time: operations or, without a client, iterations
 	Metric      string        `json:"metric"`      // of which P50 to P99 are, in ms
-	P50         *run.Quantile `json:"p50"`
+	P50         *run.Quantile `json:"p50"`         // nil if there are too few values, as P95 and P99
 	P95         *run.Quantile `json:"p95"`
 	P99         *run.Quantile `json:"p99"`
 	Done        int64         `json:"done"`   // operations or iterations that have ended
@@ -45,6 +45,9 @@ func Select(runs ...*run.Result) *Selection {
 		if m := mainMetric(r); m != nil {
 			x.times, x.Metric = m, m.Title
 			for _, q := range quantiles(*m) {
+				if q.few {
+					continue
+				}
 				v := run.Quantile(q.value)
 				if q.lost {
 					v = run.NoAnswer

@@ -37,6 +37,7 @@ func Text(w io.Writer, r *run.Result, s Screen) error {
 	t.thresholds(r)
 	t.checks(r)
 	t.figures(r)
+	t.parts(r)
 	t.errors(r)
 	if s.Full {
 		t.samples(r)

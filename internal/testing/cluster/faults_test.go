@@ -83,14 +83,8 @@ func TestAgentKilled(t *testing.T) {
 	killed := time.Now()
 	before := asked(target, victim)
 	r := c.Finished(t, id, 2*time.Minute)
-	if r.State != run.Finished || r.Verdict != run.Suspect { // unless the machine itself was disturbed
-		invalid := r.Verdict == run.Invalid
-		for _, reason := range r.Reasons {
-			invalid = invalid && reason.Signal != "totals"
-		}
-		if !invalid {
-			t.Errorf("the run is %s (%s), %s for %+v; want finished, SUSPECT", r.State, r.Cause, r.Verdict, r.Reasons)
-		}
+	if r.State != run.Finished || r.Verdict != run.Invalid || reasonOf(r, "totals").Level != run.Red || reasonOf(r, "agents").Level != run.Amber {
+		t.Errorf("the run is %s (%s), %s for %+v; want finished, INVALID as counts are missing", r.State, r.Cause, r.Verdict, r.Reasons)
 	}
 	if after := asked(target, victim); after > before+2*4 { // those of each user that were in flight
 		t.Errorf("the killed agent's executor asked %d times more", after-before)
