@@ -37,11 +37,19 @@ func (p *project) hint(text string, o Options) string {
 	if o.offline() && strings.Contains(text, "GOPROXY=off") {
 		return "this build fetches no modules: use packages of Go, gobench and the scenario's own module, or set a GOPROXY"
 	}
+	if undefinedHTTP.MatchString(text) {
+		return fmt.Sprintf("import %q and use the client of NewHttpClient, which is measured; Go's own %q is not added by itself, as its calls are in no figure", clientHTTP, netHTTP)
+	}
 	if name, file := p.elsewhere(text); name != "" {
 		return fmt.Sprintf("%s is declared in %s, but only %s was compiled: name the directory to take all of its files", name, file, p.only)
 	}
 	return ""
 }
+
+// clientHTTP is the path of gobench's own HTTP client.
+const clientHTTP = "github.com/gobench-io/gobench/clients/http"
+
+var undefinedHTTP = regexp.MustCompile(`(?m): undefined: http$`)
 
 var undefined = regexp.MustCompile(`(?m): undefined: (\w+)$`)
 

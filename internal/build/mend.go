@@ -190,7 +190,7 @@ func (m *mender) addMissing(declared map[string]bool) {
 			continue
 		}
 		path, ok := m.known.only(name, uses)
-		if !ok {
+		if !ok || path == netHTTP && !constants(uses) {
 			continue
 		}
 		fmt.Fprintf(&add, "; import %q", path)
@@ -198,6 +198,20 @@ func (m *mender) addMissing(declared map[string]bool) {
 	}
 	end := m.f.ast.Name.End()
 	m.replace(end, end, add.String())
+}
+
+// netHTTP makes calls that gobench does not measure: it is not added for them, as a scenario that
+// lacks an import may well mean gobench's own client of the same name.
+const netHTTP = "net/http"
+
+// constants reports whether all names are those of the constants of net/http.
+func constants(names map[string]bool) bool {
+	for name := range names {
+		if !strings.HasPrefix(name, "Status") && !strings.HasPrefix(name, "Method") || name == "StatusText" {
+			return false
+		}
+	}
+	return true
 }
 
 // replace adds an edit that replaces the text from one position to another, which apply

@@ -52,6 +52,7 @@ func TestMend(t *testing.T) {
 			[]string{"1: import " + sdk + "/clients/http\" is missing: added"}},
 		{"which http: Go's", "package main\n\nvar x = http.StatusTeapot\n",
 			"package main; import \"net/http\"\n\nvar x = http.StatusTeapot\n", []string{`1: import "net/http" is missing: added`}},
+		{"which http: not Go's calls, which are not measured", "package main\n\nvar x, err = http.Get(\"\")\n", "", nil},
 		{"which http: nobody has both", "package main\n\nvar x, y = http.NewHttpClient, http.StatusTeapot\n", "", nil},
 		{"which rand: of version 2", "package main\n\nvar x = rand.IntN(3)\n", "package main; import \"math/rand/v2\"\n\nvar x = rand.IntN(3)\n", []string{`1: import "math/rand/v2" is missing: added`}},
 		{"which rand: in doubt", "package main\n\nvar x = rand.Read\n", "", nil},

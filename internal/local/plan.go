@@ -20,7 +20,7 @@ import (
 func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 	r.result.Environment.Go = h.Go
 	r.Log.Info("the executor has connected", "pid", h.Pid, "gobench", h.Version, "go", h.Go, "classes", len(h.Classes), "thresholds", len(h.Thresholds))
-	thresholds, err := monitor.Thresholds(h, r.Thresholds, r.Interval)
+	thresholds, err := monitor.Thresholds(h, r.Thresholds, r.Interval, r.Config.Target != "")
 	if err != nil {
 		return nil, err
 	}

@@ -211,7 +211,7 @@ func (a *active) arm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	thresholds, err := monitor.Thresholds(hello, asked, intervalOf(o))
+	thresholds, err := monitor.Thresholds(hello, asked, intervalOf(o), o.Builtin != nil)
 	if err != nil {
 		a.result.Failure = run.FailedInput
 		return err

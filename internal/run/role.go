@@ -66,6 +66,11 @@ const (
 // declare it, and the merger of their counts counts it.
 const PartLost = "lost"
 
+// ErrorClasses are the parts, by "error", that clients of gobench's own count operations without an
+// answer under.
+var ErrorClasses = []string{"other", "refused", "reset", "timeout", "dns", "tls", "eof",
+	"too_large", "protocol", "local_fd", "local_port", "proxy", "blocked", "canceled", PartLost}
+
 // roles has the type of each role's metrics; an empty one allows all types.
 var roles = map[Role]MetricType{
 	OpBegun: Counter, OpOK: Counter, OpFailed: Counter, OpUnanswered: Counter, OpResent: Counter, OpFollowed: Counter, OpTime: Histogram, OpAge: Histogram,

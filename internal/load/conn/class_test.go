@@ -9,15 +9,25 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 func opError(op string, err error) error {
 	local := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 40112}
 	remote := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 80}
 	return &net.OpError{Op: op, Net: "tcp", Source: local, Addr: remote, Err: err}
+}
+
+// Thresholds know the classes before the first failure of each.
+func TestClassesAreKnown(t *testing.T) {
+	if !slices.Equal(run.ErrorClasses, classes[:]) {
+		t.Errorf("the classes are %q, and run.ErrorClasses %q", classes, run.ErrorClasses)
+	}
 }
 
 func TestClassify(t *testing.T) {

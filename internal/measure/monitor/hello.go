@@ -15,8 +15,9 @@ import (
 
 // Thresholds returns the thresholds of a run: those that its owner asked for, and those of the
 // scenario, given as text. The error is a *run.UsageError: a threshold of the scenario has a wrong
-// syntax, or one of a metric that is known before the load cannot have its statistic or unit.
-func Thresholds(h *wire.Hello, asked []threshold.Threshold, interval time.Duration) ([]threshold.Threshold, error) {
+// syntax, or one of a metric that is known before the load cannot have its statistic or unit, or
+// there is no such metric: see threshold.Threshold.Exists. builtin is set for a load of gobench's own.
+func Thresholds(h *wire.Hello, asked []threshold.Threshold, interval time.Duration, builtin bool) ([]threshold.Threshold, error) {
 	all := slices.Clone(asked)
 	for _, text := range h.Thresholds {
 		t, err := threshold.ParseFor(text, interval)
@@ -32,6 +33,12 @@ func Thresholds(h *wire.Hello, asked []threshold.Threshold, interval time.Durati
 	for _, t := range all {
 		if err := t.Suits(known); err != nil {
 			return nil, run.Usage("docs/thresholds.md has which statistics and units a metric has", "threshold %q: %w", t, err)
+		}
+		if len(known) == 0 || len(known) >= wire.MaxKnown { // of an older gobench, or not all
+			continue
+		}
+		if err := t.Exists(known, builtin); err != nil {
+			return nil, run.Usage("docs/metrics.md has all metrics", "threshold %q: %w", t, err)
 		}
 	}
 	return all, nil

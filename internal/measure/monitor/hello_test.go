@@ -12,7 +12,7 @@ import (
 func TestThresholdsOfTheCaller(t *testing.T) {
 	t.Parallel()
 	given := make([]threshold.Threshold, 0, 4)
-	if _, err := Thresholds(&wire.Hello{Thresholds: []string{"http.latency p99 < 1s"}}, given, time.Second); err != nil {
+	if _, err := Thresholds(&wire.Hello{Thresholds: []string{"http.latency p99 < 1s"}}, given, time.Second, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := given[:1][0]; got.Metric != "" {

@@ -145,7 +145,11 @@ func (t *Tally) emit(e event.Event) {
 // judgeInterval reports the thresholds that an interval crosses. The first of them with
 // abort ends the load, once in a run.
 func (t *Tally) judgeInterval(c merge.Counts) {
-	for _, x := range t.judge.Add(threshold.Interval(c)) {
+	crossed := t.judge.Add(threshold.Interval(c))
+	for _, text := range t.judge.Absent() {
+		t.emit(event.Event{Kind: event.Warning, Text: units.Safe(text)})
+	}
+	for _, x := range crossed {
 		what := "threshold " + x.Expression + " crossed"
 		if x.Value != "" {
 			what += ": " + x.Value

@@ -35,11 +35,10 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 		}
 		return binding{metric: *passed, count: []string{passed.Title}, all: []string{passed.Title, failed.Title}}, nil
 	}
-	at := slices.IndexFunc(metrics, func(m run.Metric) bool { return m.Title == t.Metric })
-	if at < 0 {
+	m, ok := find(metrics, t.Metric)
+	if !ok {
 		return binding{}, errAbsent
 	}
-	m := metrics[at]
 	b := binding{metric: m, count: []string{m.Title}}
 	other := func(r run.Role) *run.Metric { return run.Find(metrics, m.As(r)) }
 	if lost := other(run.OpUnanswered); m.Role == run.OpFailed && lost != nil {
@@ -61,6 +60,35 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 	return b, t.suits(m)
 }
 
+// find returns the metric of a title. A client counts each class of errors and each status under a
+// title of its own, which it may declare with the first of them only: as long as none came, find
+// returns that counter, of which nothing is recorded.
+func find(metrics []run.Metric, title string) (m run.Metric, ok bool) {
+	for _, m := range metrics {
+		if m.Title == title {
+			return m, true
+		}
+	}
+	for _, m := range metrics {
+		if m.Role != run.OpUnanswered || !m.Whole() {
+			continue
+		}
+		class, isError := strings.CutPrefix(title, m.Of+".error.")
+		status, isStatus := strings.CutPrefix(title, m.Of+".status.")
+		switch {
+		case isError && slices.Contains(run.ErrorClasses, class):
+			m.By, m.Part = "error", class
+		case isStatus && status != "":
+			m.Role, m.By, m.Part = run.OpFailed, "status", status
+		default:
+			continue
+		}
+		m.Title, m.Record = title, run.Record{}
+		return m, true
+	}
+	return run.Metric{}, false
+}
+
 // Suits returns an error if t's metric is one of these and cannot have its statistic or unit; nil
 // if it is not among them.
 func (t Threshold) Suits(metrics []run.Metric) error {
@@ -69,6 +97,18 @@ func (t Threshold) Suits(metrics []run.Metric) error {
 		return nil
 	}
 	return err
+}
+
+// Exists returns an error if t's metric is not among those that are known before a load, and can't
+// be declared later: one whose title begins with "vu." or "gobench.", and, of a load of gobench's
+// own, any but those of a URL.
+func (t Threshold) Exists(known []run.Metric, builtin bool) error {
+	_, err := t.bind(known)
+	own := !t.Check && (strings.HasPrefix(t.Metric, "vu.") || strings.HasPrefix(t.Metric, "gobench."))
+	if errors.Is(err, errAbsent) && (own || builtin && !strings.Contains(t.Metric, ".url.")) {
+		return errors.New(t.absent(known))
+	}
+	return nil
 }
 
 // outcomes returns the counters that a rate of m is relative to: of an operation, or a part of

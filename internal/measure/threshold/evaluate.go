@@ -35,6 +35,7 @@ type Evaluator struct {
 	end       time.Duration
 	intervals int  // measured, without warm-up
 	over      bool // the load has ended and drains
+	warned    bool // Absent has returned something
 }
 
 // New returns the evaluator of a run. It does not retain the slice.
@@ -77,6 +78,24 @@ func (e *Evaluator) Add(i Interval) (crossed []Crossed) {
 		}
 	}
 	return crossed
+}
+
+// mayBeAbsent is how long after the begin of the load a metric may be declared without a warning.
+const mayBeAbsent = 3 * time.Second
+
+// Absent returns a warning for each threshold whose metric was not declared in the first 3 s of the
+// load, once, and after that nil.
+func (e *Evaluator) Absent() (warnings []string) {
+	if e.warned || e.end < mayBeAbsent {
+		return nil
+	}
+	e.warned = true
+	for _, j := range e.judges {
+		if errors.Is(j.unbound, errAbsent) && !j.crossed {
+			warnings = append(warnings, "threshold "+j.String()+": so far "+j.absent(e.metrics))
+		}
+	}
+	return warnings
 }
 
 // Standing is the state of a threshold while the run is active.
@@ -127,8 +146,8 @@ func (e *Evaluator) Lost(counters map[string]int64) {
 
 // Finish judges what is judged at the end and returns the results, in the order of the
 // thresholds; nil if there are no thresholds. totals are the run's metrics, whose rates per
-// second are those of the whole run. A threshold is crossed, with a Reason, if its metric was never declared,
-// cannot be judged, or recorded nothing. One over windows is judged over the whole run if
+// second are those of the whole run. A threshold is crossed, with a Reason, if its metric cannot be judged or
+// recorded nothing, and also Wrong if that was never declared. One over windows is judged over the whole run if
 // no window was full. The caller must call it once, after the last Add.
 func (e *Evaluator) Finish(totals []run.Metric) []run.Threshold {
 	var results []run.Threshold
@@ -230,6 +249,7 @@ func (j *judge) slide(t tally, at time.Duration, loadOver bool) {
 func (j *judge) finish(e *Evaluator, totals []run.Metric) {
 	switch {
 	case errors.Is(j.unbound, errAbsent):
+		j.wrong = true
 		j.cross(e.end, "", j.absent(e.metrics))
 		return
 	case j.unbound != nil:

@@ -169,6 +169,12 @@ func TestEvaluate(t *testing.T) {
 		{"and its time does not", "home.http_ok rps >= 100", repeat(1, good, second{warmup: true, early: true, ok: 300}, good), never, "100", ""},
 		{"a window has no hole", "home.http_ok count >= 200 over 2s", repeat(1, second{ok: 50}, warm(good), good, good), never, "200", ""},
 
+		// Errors and statuses that did not come.
+		{"no error of a class", "home.error.dns count == 0", repeat(3, good), never, "0", ""},
+		{"nor a share of it", "home.error.dns rate < 1%", repeat(3, good), never, "0%", ""},
+		{"no answer of a status", "home.status.418 count == 0 abort", repeat(3, good), never, "0", ""},
+		{"not a class of errors", "home.error.dnss count == 0", repeat(3, good), end, "", `no metric is called "home.error.dnss"`},
+
 		// Missing metrics.
 		{"no such metric", "hom.latencies p99 < 1s", repeat(3, good), end, "", `no metric is called "hom.latencies"; the nearest metrics are home.latency, `},
 		{"no such check", `check "has body" rate > 99%`, repeat(3, good), end, "", `no check is called "has body"; the nearest checks are "has a body"`},

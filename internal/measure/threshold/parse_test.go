@@ -128,6 +128,35 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// A metric that can't be declared any more is missed before the load.
+func TestExists(t *testing.T) {
+	const missing = "no metric is called "
+	for text, want := range map[string][2]string{ // of a scenario, and of a load of gobench's own
+		"home.latency p99 < 200ms":        {"", ""},
+		"home.latancy p99 < 200ms":        {"", missing},
+		"home.url./a.latency p99 < 200ms": {"", ""},
+		"home.error.timeout count == 0":   {"", ""},
+		"home.error.tiemout count == 0":   {"", missing},
+		"home.status.404 rate < 1%":       {"", ""},
+		"other.status.404 rate < 1%":      {"", missing},
+		"vu.a.active value < 5":           {"", ""},
+		"vu.b.active value < 5":           {missing, missing},
+		"gobench.cpuu max < 5":            {missing, missing},
+		`check "vu.b" rate > 99%`:         {"", "no check is called "},
+	} {
+		x, err := ParseFor(text, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, builtin := range []bool{false, true} {
+			err := x.Exists(declared, builtin)
+			if (err == nil) != (want[i] == "") || err != nil && !strings.HasPrefix(err.Error(), want[i]) {
+				t.Errorf("%s, builtin %v: %v, want %q", text, builtin, err, want[i])
+			}
+		}
+	}
+}
+
 // A metric that is known says whether it can have the statistic and the unit.
 func TestSuits(t *testing.T) {
 	for text, want := range map[string]string{
