@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/executor/scenario"
@@ -149,7 +150,7 @@ func failing(cmd *cobra.Command) {
 }
 
 // root returns the command gobench with all of its subcommands. Without a subcommand it
-// runs a master with default flags. It binds --dir to a.dir.
+// is gobench serve, with all of its flags. It binds --dir to a.dir.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gobench",
@@ -158,7 +159,8 @@ func (a *app) root() *cobra.Command {
 
 A scenario is a Go file that describes what users do; gobench compiles and runs it.
 Plain HTTP load needs no scenario. Several machines make load together if one of them
-is their master: gobench without a command starts one, as gobench serve does.`,
+is their master: gobench without a command starts one, as gobench serve does, with
+the same flags.`,
 		Example: `  gobench http -c 30 -d 10s http://localhost:8080/
   gobench run scenario.go --duration 1m -o result.json
   gobench runs
@@ -174,7 +176,10 @@ is their master: gobench without a command starts one, as gobench serve does.`,
 	root.AddCommand(a.initCommand(), a.runCommand(), a.httpCommand(), a.targetCommand(), a.runsCommand(), a.showCommand(), a.reportCommand(), a.cleanCommand(), a.ctlCommand(), a.doctorCommand(), a.versionCommand(),
 		a.serveCommand(), a.agentCommand(), a.loginCommand(), a.logoutCommand(), a.submitCommand(), a.cancelCommand(), a.stopCommand(), a.logsCommand(), a.profileCommand(),
 		a.agentsCommand(), a.tokensCommand(), a.usersCommand(), a.backupCommand(), a.exportCommand(), a.importCommand(), a.openAPICommand(), a.rerunCommand())
-	root.RunE = func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, defaultServe()) }
+	var f serveFlags
+	f.add(root)
+	root.LocalNonPersistentFlags().VisitAll(func(x *pflag.Flag) { x.Hidden = true }) // gobench serve --help has them
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, &f) }
 	return root
 }
 

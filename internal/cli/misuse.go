@@ -59,7 +59,7 @@ func scanned(err error, word, path *string) bool {
 func otherFlag(cmd *cobra.Command, name string) string {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
+		if !f.Hidden || !cmd.HasParent() { // the root hides those of gobench serve
 			names = append(names, f.Name)
 		}
 	})

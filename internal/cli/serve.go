@@ -71,13 +71,6 @@ second ends at once.`,
 	return cmd
 }
 
-// defaultServe returns the flags of gobench without a command: all have their defaults.
-func defaultServe() *serveFlags {
-	f := &serveFlags{}
-	f.add(&cobra.Command{})
-	return f
-}
-
 // add adds the flags to cmd, which sets f to their defaults.
 func (f *serveFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
@@ -312,10 +305,15 @@ func endOn(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, 
 	}
 }
 
-// serverLog returns a log of JSON lines, or of text on a terminal.
+// serverLog returns a log of JSON lines with ts, level and msg, or of text on a terminal.
 func (a *app) serverLog() *slog.Logger {
 	if f, ok := a.stderr.(*os.File); ok && live.IsTerminal(f) {
 		return slog.New(slog.NewTextHandler(a.stderr, nil))
 	}
-	return slog.New(slog.NewJSONHandler(a.stderr, nil))
+	return slog.New(slog.NewJSONHandler(a.stderr, &slog.HandlerOptions{ReplaceAttr: func(groups []string, x slog.Attr) slog.Attr {
+		if len(groups) == 0 && x.Key == slog.TimeKey {
+			x.Key = "ts"
+		}
+		return x
+	}}))
 }

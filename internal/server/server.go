@@ -201,7 +201,7 @@ func (s *Server) Run() (err error) {
 		}
 	}()
 	defer func() { <-warm }()
-	s.log.Info("gobench is ready", "version", version.Version, "api", s.url(), "agents", strings.Join(s.addresses, ","), "data", s.dir)
+	s.log.Info("gobench is ready", "version", version.Version, "api", s.url(), "agents", strings.Join(s.addresses, ","), "port", s.port(), "directory", s.dir)
 	if s.o.Ready != nil {
 		s.o.Ready(s.link)
 	}
@@ -237,6 +237,14 @@ func (s *Server) url() string {
 		u.Scheme = "https"
 	}
 	return u.String()
+}
+
+// port returns the port of the API.
+func (s *Server) port() int {
+	if a, ok := s.o.Listener.Addr().(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return 0
 }
 
 // close closes what is open, in order, and returns all errors. It does not close the

@@ -10,8 +10,9 @@ import (
 
 // Bounds of a password, in characters.
 const (
-	minPassword = 12
+	minPassword = 8 // NIST SP 800-63B, 5.1.1.2
 	maxPassword = 128
+	beyondName  = 6 // beside the user's name
 )
 
 // maxName is how long the name of a user may be, in bytes.
@@ -38,7 +39,7 @@ func CheckName(name string) error {
 var common string
 
 // CheckPassword returns an error if the user with this name may not have this password. It
-// may have any characters in UTF-8, 12 to 128, but must not be among the most common ones,
+// may have any characters in UTF-8, 8 to 128, but must not be among the most common ones,
 // little more than the name (empty: not checked) or a simple pattern. The text is without a
 // subject: "must have ...".
 func CheckPassword(password, name string) error {
@@ -49,7 +50,7 @@ func CheckPassword(password, name string) error {
 		return fmt.Errorf("must have %d to %d characters, it has %d", minPassword, maxPassword, n)
 	}
 	plain := strings.ToLower(password)
-	if name != "" && strings.Contains(plain, strings.ToLower(name)) && len(password)-len(name) < minPassword/2 {
+	if name != "" && strings.Contains(plain, strings.ToLower(name)) && len(password)-len(name) < beyondName {
 		return errors.New("is little more than the user's name: choose another")
 	}
 	for word := range strings.Lines(common) {
