@@ -176,12 +176,18 @@ the same flags.`,
 	root.AddCommand(a.initCommand(), a.runCommand(), a.httpCommand(), a.targetCommand(), a.runsCommand(), a.showCommand(), a.reportCommand(), a.cleanCommand(), a.ctlCommand(), a.doctorCommand(), a.versionCommand(),
 		a.serveCommand(), a.agentCommand(), a.loginCommand(), a.logoutCommand(), a.submitCommand(), a.cancelCommand(), a.stopCommand(), a.logsCommand(), a.profileCommand(),
 		a.agentsCommand(), a.tokensCommand(), a.usersCommand(), a.backupCommand(), a.exportCommand(), a.importCommand(), a.openAPICommand(), a.rerunCommand())
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(cmp.Or(aliases[name], name))
+	})
 	var f serveFlags
 	f.add(root)
 	root.LocalNonPersistentFlags().VisitAll(func(x *pflag.Flag) { x.Hidden = true }) // gobench serve --help has them
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, &f) }
 	return root
 }
+
+// aliases are names of flags that other tools have for ours.
+var aliases = map[string]string{"clients": "connections", "output-json-path": "output"}
 
 // executorCommand begins the command line of a built-in scenario's executor:
 // "gobench executor http", which gobench itself calls.

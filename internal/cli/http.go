@@ -31,7 +31,7 @@ type httpFlags struct {
 
 	method, body, bodyFile string
 	headers                []string
-	targets, curl          string
+	host, targets, curl    string
 	rate                   rateValue
 	stages                 []string
 	rows                   builtin.Data
@@ -105,6 +105,7 @@ func (f *httpFlags) add(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.stages, "stage", nil, "a stage of the schedule, as 500/30s: the rate changes linearly to 500/s in 30 s; the first stage is constant; may be repeated")
 	fs.BoolVar(&o.Poisson, "poisson", false, "make the schedule a Poisson process (default evenly spaced)")
 	fs.BoolVar(&o.Drop, "drop", false, "drop and count a request that finds no free connection")
+	fs.StringVar(&f.host, "host", "", "`HOST[:PORT]` to send to instead of a URL: http://HOST/")
 	fs.StringVarP(&f.method, "method", "m", "GET", "request method (default POST with a body)")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header, as 'Name: value'; may be repeated")
 	fs.StringVarP(&f.body, "body", "b", "", "request body, or @FILE, or @- for standard input")

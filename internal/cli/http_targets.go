@@ -13,12 +13,15 @@ import (
 	"github.com/gobench-io/gobench/internal/run/suggest"
 )
 
-// takeTargets sets options.Targets, at least one, and f.target: of the URL in args with
+// takeTargets sets options.Targets, at least one, and f.target: of the URL in args, or of --host, with
 // its flags, of a file of targets, or of a curl command. Headers of -H are added if a
 // target does not have them. It may read standard input. An error is a usage error.
 func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed
 	listed := given("targets") || given("curl")
+	if f.host != "" {
+		args = append(args, "http://"+f.host+"/")
+	}
 	switch {
 	case given("targets") && given("curl"):
 		return usageError("", "--targets and --curl exclude each other")
