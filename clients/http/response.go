@@ -2,6 +2,8 @@ package http
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -30,6 +32,15 @@ func (q *call) response() Response {
 		r.Redirects = int(q.follow.redirects)
 	}
 	return r
+}
+
+// JSON decodes the body, one JSON value, into what v points to, as json.Unmarshal does. The error
+// names the status and begins to quote the body if that is no JSON, as an error page is.
+func (r Response) JSON(v any) error {
+	if err := json.Unmarshal(r.Body, v); err != nil {
+		return fmt.Errorf("status %d, body %.60q: %w", r.Status, r.Body, err)
+	}
+	return nil
 }
 
 // Header holds the headers of an answer as received; over HTTP/2 they are sorted, with names

@@ -155,7 +155,7 @@ func exitOf(r *run.Result, e run.Exit) error {
 		return &exitError{status, fmt.Errorf("the run is %s (--strict)", r.Verdict), "its reasons are in the report's first lines; docs/truth.md explains them"}
 	case exitUsage:
 		for _, t := range r.Thresholds {
-			if t.Wrong {
+			if t.Wrong || t.Absent {
 				return &exitError{status, fmt.Errorf("threshold %q: %s", t.Expression, t.Reason), ""}
 			}
 		}

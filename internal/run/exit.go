@@ -31,8 +31,10 @@ func (r *Result) ExitStatus(e Exit) int {
 		return ExitCancelled
 	case r.State == Finished && slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return t.Wrong }):
 		return ExitUsage
-	case r.State == Finished && slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return !t.OK }):
+	case r.State == Finished && slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return !t.OK && !t.Absent }):
 		return ExitCrossed
+	case r.State == Finished && slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return t.Absent }):
+		return ExitUsage
 	case r.State == Finished && !e.AllowFailure && !r.stoppedBefore() && (r.NothingMeasured() || r.Outcome().NothingAnswered()):
 		return ExitFailed
 	case r.State == Finished && e.Strict && r.Verdict == Invalid:

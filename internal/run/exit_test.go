@@ -43,6 +43,8 @@ func TestExitStatus(t *testing.T) {
 		{"stopped before any iteration ended", Result{State: Finished, Cause: "stopped by Ctrl-C", Metrics: iterations(0)}, 0, 0},
 		{"all of it warm-up", Result{State: Finished, Start: time.Unix(1, 0), Warmup: 1, Metrics: iterations(0)}, 1, 1},
 		{"stopped in its warm-up", Result{State: Finished, Start: time.Unix(1, 0), Warmup: 1, Cause: "stopped by Ctrl-C", Metrics: iterations(0)}, 0, 0},
+		{"a metric that was never declared", Result{State: Finished, Thresholds: []Threshold{{OK: true}, {Absent: true}}}, 2, 2},
+		{"the same, and a crossed one", Result{State: Finished, Thresholds: []Threshold{{}, {Absent: true}}}, 4, 4},
 		{"a wrong threshold", Result{State: Finished, Thresholds: []Threshold{{}, {Wrong: true}}}, 2, 2},
 		{"a crossed threshold", Result{State: Finished, Thresholds: crossed}, 4, 4},
 		{"an invalid run", Result{State: Finished, Verdict: Invalid, Thresholds: met}, 0, 5},

@@ -217,6 +217,7 @@ type Threshold struct {
 	Reason     string   `json:"reason,omitempty"`     // what value does not say
 	At         *float64 `json:"at_seconds,omitempty"` // when crossed: since the load began
 	Wrong      bool     `json:"wrong,omitempty"`      // its metric cannot have its statistic or unit, for the reason Reason: the run was stopped, unless that was found at its end
+	Absent     bool     `json:"absent,omitempty"`     // its metric was never declared
 }
 
 // Verdict says whether a run's numbers can be believed: docs/truth.md.

@@ -147,7 +147,7 @@ func (e *Evaluator) Lost(counters map[string]int64) {
 // Finish judges what is judged at the end and returns the results, in the order of the
 // thresholds; nil if there are no thresholds. totals are the run's metrics, whose rates per
 // second are those of the whole run. A threshold is crossed, with a Reason, if its metric cannot be judged or
-// recorded nothing, and also Wrong if that was never declared. One over windows is judged over the whole run if
+// recorded nothing, and is Absent if that was never declared. One over windows is judged over the whole run if
 // no window was full. The caller must call it once, after the last Add.
 func (e *Evaluator) Finish(totals []run.Metric) []run.Threshold {
 	var results []run.Threshold
@@ -172,6 +172,7 @@ type judge struct {
 	worst   float64 // of the windows judged, the figure furthest from the condition
 	crossed bool
 	wrong   bool          // the metric cannot have the statistic or unit
+	missing bool          // the metric was never declared
 	at      time.Duration // when
 	value   string
 	reason  string
@@ -249,7 +250,7 @@ func (j *judge) slide(t tally, at time.Duration, loadOver bool) {
 func (j *judge) finish(e *Evaluator, totals []run.Metric) {
 	switch {
 	case errors.Is(j.unbound, errAbsent):
-		j.wrong = true
+		j.missing = true
 		j.cross(e.end, "", j.absent(e.metrics))
 		return
 	case j.unbound != nil:
@@ -298,7 +299,7 @@ func (j *judge) cross(at time.Duration, value, reason string) {
 
 // result returns the state of j for the run's record; At is nil unless it is crossed.
 func (j *judge) result() run.Threshold {
-	r := run.Threshold{Expression: j.String(), OK: !j.crossed, Value: j.value, Reason: j.reason, Wrong: j.wrong}
+	r := run.Threshold{Expression: j.String(), OK: !j.crossed, Value: j.value, Reason: j.reason, Wrong: j.wrong, Absent: j.missing}
 	if j.crossed {
 		at := j.at.Seconds()
 		r.At = &at
