@@ -73,8 +73,8 @@ func (m *MasterConn) consumer(ctx context.Context, id string, first bool) (jetst
 	defer cancel()
 	if !first {
 		c, err := m.js.Consumer(ctx, deliveries, consumer)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) { // another master may be about to create its own
-			if err := pause(ctx, 4*m.times.Retry); err != nil {
+		for began := time.Now(); errors.Is(err, jetstream.ErrConsumerNotFound) && time.Since(began) < m.times.Store; { // another master may be about to create its own
+			if err := pause(ctx, m.times.Retry); err != nil {
 				return nil, err
 			}
 			c, err = m.js.Consumer(ctx, deliveries, consumer)

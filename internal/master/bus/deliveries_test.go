@@ -166,6 +166,37 @@ func TestALargeBacklog(t *testing.T) {
 	}
 }
 
+// A master that is slow to take over, as on a busy host, is not itself replaced by the one before.
+func TestSlowTakeoverOfDeliveries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := make(chan error, 1)
+	go func() {
+		first <- w.master.Deliveries(t.Context(), func(*agentpb.Delivery, agentpb.Receipt) error { return nil })
+	}()
+	exists := func() bool { _, err := w.master.js.Consumer(t.Context(), deliveries, consumer); return err == nil }
+	eventually(t, 30*time.Second, "the first reads", exists)
+	if err := w.master.js.DeleteConsumer(t.Context(), deliveries, consumer); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); time.Sleep(testTimes.Retry) {
+		if exists() {
+			t.Fatal("the first takes over again")
+		}
+	}
+	if _, err := w.master.js.CreateConsumer(t.Context(), deliveries, jetstream.ConsumerConfig{Durable: consumer, AckPolicy: jetstream.AckExplicitPolicy, Metadata: map[string]string{ownerKey: "another"}}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-first:
+		if !errors.Is(err, errTaken) {
+			t.Errorf("the first hears: %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the first does not hear of it")
+	}
+}
+
 // TestOneMasterTakesDeliveries: the master that begins later takes over, and the other one
 // gets an error.
 func TestOneMasterTakesDeliveries(t *testing.T) {

@@ -62,7 +62,7 @@ func TestEquations(t *testing.T) {
 		case "kill of an agent":
 			victim.Kill()
 		}
-		follower.Wait(t, 2*time.Minute)
+		follower.Wait(t, 5*time.Minute)
 		starts := load.Starts
 		if end != "itself" {
 			starts = 0

@@ -59,10 +59,11 @@ func (x *Target) String() string {
 // Seen returns how many requests have arrived.
 func (x *Target) Seen() int64 { return x.seen.Load() }
 
-// Await waits until a request has arrived, for a minute at most.
+// Await waits until a request has arrived, for five minutes at most: a master compiles when no other process
+// wants the CPUs.
 func (x *Target) Await(t *testing.T) {
 	t.Helper()
-	for until := time.Now().Add(time.Minute); x.Seen() == 0; {
+	for until := time.Now().Add(5 * time.Minute); x.Seen() == 0; {
 		if time.Now().After(until) {
 			t.Fatal("no request reached the target")
 		}
