@@ -110,7 +110,7 @@ export function report() {
         if (m.type !== 'histogram' || !m.count) continue
         names.forEach((name, i) => {
           const text = cells[2 + i]!
-          const above = name.startsWith('p') ? (1 - Number(name.slice(1)) / 100 + 1e-9) * (m.count + (m.lost ?? 0)) : 1
+          const above = name.startsWith('p') ? (1 - Number(name.slice(1)) / 100 + 1e-9) * (m.count! + (m.lost ?? 0)) : 1
           if (text === 'no answer') noAnswers++
           else if (above < 1) assert.equal(text, '–', `${m.title} ${name} of ${m.count}`)
           else if (m.unit === 'permille') assert.ok(Math.abs(read(text.replace('< ', '')) - figure(m, name)!) <= 5, `${m.title} ${name}`)
