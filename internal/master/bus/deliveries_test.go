@@ -107,7 +107,11 @@ func TestNothingIsLostWhenTheBusIsFull(t *testing.T) {
 		t.Error(err)
 	}
 	for n := range sent + 1 {
-		if d := receive(t, got); d != n+1 {
+		d := receive(t, got)
+		for d <= n { // on a busy host an acknowledgement may be late, and the part is delivered again
+			d = receive(t, got)
+		}
+		if d != n+1 {
 			t.Errorf("delivery %d came as the %d.", d, n+1)
 		}
 	}

@@ -22,6 +22,9 @@ type Sparse struct {
 // Count is the number of recordings.
 func (s *Sparse) Count() uint64 { return s.count }
 
+// Sum returns the sum of all recordings.
+func (s *Sparse) Sum() float64 { return float64(s.sumHi)*(1<<64) + float64(s.sumLo) }
+
 // Max is the greatest recording, exactly; 0 if s is empty.
 func (s *Sparse) Max() int64 { return s.max }
 

@@ -1,0 +1,138 @@
+package delay
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Nap is how long the watch sleeps at a time.
+const Nap = 10 * time.Millisecond
+
+// least is the shortest stop that counts: sleeps are longer than asked for by less.
+const least = time.Millisecond
+
+// state is what is known of this process's stops at a moment. It is replaced, never changed.
+type state struct {
+	stood time.Duration // sum of the stops so far
+	until time.Duration // end of the last one counted
+	due   time.Duration // when the watch is to wake up next; 0: there is no watch
+
+	// Of the watch's last late waking:
+	wasDue, woke time.Duration
+
+	ahead time.Duration // the wall clock (Unix time) less Now; 0: unknown
+}
+
+var (
+	mu      sync.Mutex // held by writers of current
+	current atomic.Pointer[state]
+)
+
+func init() { current.Store(new(state)) }
+
+// Watch notes when this process was stopped, until stop is closed: it sleeps, and whatever
+// stops the process delays it. After each sleep it calls each with how much longer it was than
+// Nap. Only one goroutine may run it at a time.
+func Watch(stop <-chan struct{}, each func(over time.Duration)) {
+	due := Now() + Nap
+	update(func(s *state) { s.due, s.ahead = due, ahead() })
+	defer update(func(s *state) { s.due, s.ahead = 0, 0 })
+	timer := time.NewTimer(Nap)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-stop:
+			return
+		}
+		now := Now()
+		was, offset := due, ahead()
+		due = now + Nap
+		update(func(s *state) {
+			s.late(was, now)
+			s.due, s.ahead = due, offset
+			if now-was > least {
+				s.wasDue, s.woke = was, now
+			}
+		})
+		each(max(0, now-was))
+		timer.Reset(Nap)
+	}
+}
+
+// Late notes that something that was due at a time of Now runs only at another: what runs on a
+// schedule finds stops too short for the watch. Any goroutine may call it.
+func Late(due, now time.Duration) {
+	if now-due > least {
+		update(func(s *state) { s.late(due, now) })
+	}
+}
+
+// late adds a stop from due to now, as far as it is not counted yet.
+func (s *state) late(due, now time.Duration) {
+	if from := max(due, s.until); now-due > least && now > from {
+		s.stood += now - from
+		s.until = now
+	}
+}
+
+// update replaces the current state by a changed copy.
+func update(change func(*state)) {
+	mu.Lock()
+	defer mu.Unlock()
+	s := *current.Load()
+	change(&s)
+	current.Store(&s)
+}
+
+// Stood returns for how long in all this process had stood still by now, the current time. The
+// difference of two calls is for how long it did in between.
+func Stood(now time.Duration) time.Duration {
+	s := current.Load()
+	if s.due == 0 || now-s.due <= least {
+		return s.stood
+	}
+	return s.stood + max(0, now-max(s.due, s.until))
+}
+
+// Waited returns an upper limit of how long this process may have had something to do that had
+// been waited for since begin, and did at end, a moment ago: from when the watch was due, if it is
+// overdue, or woke up late just before.
+func Waited(begin, end time.Duration) time.Duration {
+	s := current.Load()
+	switch {
+	case s.due == 0:
+		return 0
+	case end-s.due > least:
+		return end - max(begin, s.due)
+	case s.woke > 0 && end >= s.woke && end-s.woke <= s.woke-s.wasDue:
+		return max(0, end-max(begin, s.wasDue))
+	}
+	return 0
+}
+
+// FromUnix returns the time of Now at a Unix time in nanoseconds of the last moments; ok is false
+// while there is no watch.
+func FromUnix(ns int64) (t time.Duration, ok bool) {
+	ahead := current.Load().ahead
+	return time.Duration(ns) - ahead, ahead != 0
+}
+
+// ahead returns the Unix time less Now. Between the readings of the two clocks this goroutine may
+// be stopped, so it takes the closest of three.
+func ahead() (offset time.Duration) {
+	best := time.Hour
+	for range 3 {
+		before := Now()
+		wall := time.Duration(time.Now().UnixNano())
+		after := Now()
+		if after-before < best {
+			best, offset = after-before, wall-(before+after)/2
+		}
+		if best < time.Microsecond {
+			break
+		}
+	}
+	return offset
+}

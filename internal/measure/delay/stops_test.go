@@ -1,0 +1,113 @@
+package delay
+
+import (
+	"testing"
+	"time"
+)
+
+// set replaces what is known of stops, until the test ends. Tests that use it must not be parallel.
+func set(t *testing.T, s state) {
+	was := current.Load()
+	current.Store(&s)
+	t.Cleanup(func() { current.Store(was) })
+}
+
+func TestStood(t *testing.T) {
+	set(t, state{due: 10 * ms})
+	for _, tt := range []struct {
+		do         func()
+		now, stood time.Duration
+	}{
+		{nil, 10*ms + ms, 0},
+		{nil, 30 * ms, 20 * ms}, // the watch is overdue
+		{func() { Late(12*ms, 30*ms) }, 30 * ms, 18 * ms},
+		{func() { Late(13*ms, 31*ms) }, 31 * ms, 19 * ms}, // the same stop
+		{func() { Late(40*ms, 41*ms) }, 41 * ms, 19*ms + 10*ms},
+		{func() { update(func(s *state) { s.late(s.due, 41*ms); s.due = 51 * ms }) }, 41 * ms, 29 * ms},
+		{nil, 51 * ms, 29 * ms},
+		{func() { Late(45*ms, 50*ms) }, 50 * ms, 34 * ms},
+	} {
+		if tt.do != nil {
+			tt.do()
+		}
+		if got := Stood(tt.now); got != tt.stood {
+			t.Errorf("at %v it had stood still for %v, want %v", tt.now, got, tt.stood)
+		}
+	}
+}
+
+func TestWaited(t *testing.T) {
+	for _, tt := range []struct {
+		s                state
+		begin, end, want time.Duration
+	}{
+		{state{}, 0, time.Second, 0},                                                          // no watch
+		{state{due: 100 * ms}, 10 * ms, 50 * ms, 0},                                           // not yet due
+		{state{due: 100 * ms}, 10 * ms, 300 * ms, 200 * ms},                                   // overdue
+		{state{due: 100 * ms}, 200 * ms, 300 * ms, 100 * ms},                                  // begun in the stop
+		{state{due: 310 * ms, wasDue: 100 * ms, woke: 300 * ms}, 10 * ms, 305 * ms, 205 * ms}, // the watch woke up first
+		{state{due: 310 * ms, wasDue: 290 * ms, woke: 300 * ms}, 10 * ms, 311 * ms, 0},
+	} {
+		set(t, tt.s)
+		if got := Waited(tt.begin, tt.end); got != tt.want {
+			t.Errorf("%+v: from %v to %v %v, want %v", tt.s, tt.begin, tt.end, got, tt.want)
+		}
+	}
+}
+
+// The watch notes a stop while it sleeps, and converts times of day.
+func TestWatch(t *testing.T) {
+	stop, done := make(chan struct{}), make(chan struct{})
+	sleeps := make(chan time.Duration, 100)
+	go func() {
+		defer close(done)
+		Watch(stop, func(over time.Duration) {
+			select {
+			case sleeps <- over:
+			default:
+			}
+		})
+	}()
+	<-sleeps
+	now := time.Now()
+	got, ok := FromUnix(now.UnixNano())
+	if off := (got - now.Sub(epoch)).Abs(); !ok || off > ms {
+		t.Errorf("a time of day is off by %v (%v)", off, ok)
+	}
+	close(stop)
+	<-done
+	if _, ok := FromUnix(now.UnixNano()); ok {
+		t.Error("times of day are known without a watch")
+	}
+}
+
+func TestLeast(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		own           Own
+		took, typical time.Duration
+		want          time.Duration
+		ok            bool
+	}{
+		{Own{50 * time.Microsecond, 0}, ms, 0, ms, false}, // as late as always
+		{Own{51 * time.Microsecond, 0}, ms, 0, 949 * time.Microsecond, true},
+		{Own{time.Millisecond, 0}, 128 * ms, 0, 128 * ms, false}, // less than a range of the histogram
+		{Own{2 * ms, 0}, 128 * ms, 0, 126 * ms, true},
+		{Own{5 * ms, 0}, 3 * ms, 0, 0, true},
+		{Own{0, 5 * ms}, 8 * ms, 0, 3 * ms, true},
+		{Own{0, 5 * ms}, 8 * ms, 4 * ms, 4 * ms, true},
+		{Own{6 * ms, 5 * ms}, 8 * ms, 4 * ms, 2 * ms, true}, // never above the time without own
+	} {
+		if got, ok := tt.own.Least(tt.took, tt.typical); got != tt.want || ok != tt.ok {
+			t.Errorf("%+v of %v, typical %v: %v %v, want %v %v", tt.own, tt.took, tt.typical, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+// The hot path of a client asks for this at each operation.
+func BenchmarkStood(b *testing.B) {
+	now := Now()
+	for b.Loop() {
+		Stood(now)
+	}
+}
