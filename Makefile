@@ -53,9 +53,10 @@ test-binary:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(BIN)/test/gobench .
 	$(GO) run ./internal/testing/fill $(BIN)/test/gobench
 
-soak: test-binary ## kill masters and agents SOAK times (200) at random moments, by SEED, from run FROM, and check after each run; then 1,000 random runs whose counts must add up: hours; figures in soak.jsonl
+soak: test-binary ## kill masters and agents SOAK times (200) at random moments, by SEED, from run FROM, and check after each run; then 1,000 random runs whose counts must add up, and SOAK disturbed runs whose bounds must hold: hours; figures in soak.jsonl
 	$(GO) test -timeout 4h -v ./internal/testing/cluster -run 'TestSoak|TestMasterBegunAgain' -soak $(SOAK) -soak-seed $(SEED) -soak-from $(FROM) -soak-out $(CURDIR)/soak.jsonl
 	GOBENCH_TEST_BINARY=$(BIN)/test/gobench $(GO) test -timeout 4h ./internal/testing/scripts ./internal/testing/cluster -run TestEquations -equations 1000
+	GOBENCH_TEST_BINARY=$(BIN)/test/gobench $(GO) test -tags long -timeout 4h -v ./internal/testing/truth -run 'TestBounds$$' -bounds-runs $(SOAK) -bounds-seed $(SEED)
 
 demo: build ## run examples/http against gobench's own target server
 	scripts/demo.sh

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/measure/delay"
 	"github.com/gobench-io/gobench/internal/measure/meter"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
@@ -155,6 +156,7 @@ func (r *Recorder) Operation(ctx context.Context, of *Operations, timeout time.D
 		return Operation{}, err
 	}
 	op := Operation{recorder: r, of: of, ctx: ctx, phase: s.Phase(), began: conn.Now(), open: true}
+	s.BeginTime(op.began)
 	of.begun.RecordIn(op.phase, 1)
 	return op, nil
 }
@@ -164,10 +166,10 @@ func (op *Operation) OK(bytes int64) {
 	if !op.open {
 		return
 	}
-	took := conn.Now() - op.began
+	took, own := op.took()
 	e := op.recorder.Registry.Entry(op.phase)
 	e.Add(op.of.ok, 1)
-	e.Record(op.of.latency, int64(took))
+	e.RecordTime(op.of.latency, took, own)
 	e.Add(op.of.bytes, bytes)
 	e.Close()
 	op.end()
@@ -216,17 +218,24 @@ func (op *Operation) Error(err error) error {
 	return &operationError{op.of.name, err}
 }
 
+// took returns how long the operation has lasted, and how much of that is gobench's own: what the
+// whole process was stopped at its end.
+func (op *Operation) took() (took time.Duration, own delay.Own) {
+	now := conn.Now()
+	return now - op.began, (*meter.Scope)(op.recorder).EndTime(now, delay.Waited(op.began, now))
+}
+
 // ended counts an operation that did not end well, under its outcome and under a class of those of
 // by, and ends it. It returns how long the operation took, which it records in times.
 func (op *Operation) ended(all *meter.Named[meter.Meter], by, class string, role run.Role, outcome, times meter.Meter) time.Duration {
-	took := conn.Now() - op.began
+	took, own := op.took()
 	m, known := op.class(all, by, class, role)
 	e := op.recorder.Registry.Entry(op.phase)
 	if known {
 		e.Add(m, 1)
 	}
 	e.Add(outcome, 1)
-	e.Record(times, int64(took))
+	e.RecordTime(times, took, own)
 	e.Close()
 	op.end()
 	return took

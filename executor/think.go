@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/delay"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
 // Think waits as a user does who reads before the next click: for a time between least and most,
@@ -23,6 +26,14 @@ func Think(ctx context.Context, least, most time.Duration) error {
 	wait := least
 	if most > least {
 		wait += time.Duration(Rand(ctx).Int64N(int64(most-least) + 1))
+	}
+	scope, began := meter.ScopeOf(ctx), delay.Now()
+	if scope != nil {
+		scope.BeginTime(began)
+		defer func() {
+			now := delay.Now()
+			scope.EndTime(now, max(0, now-began-wait))
+		}()
 	}
 	t := time.NewTimer(wait)
 	defer t.Stop()

@@ -83,6 +83,7 @@ func (c *client) do(ctx context.Context, q *call) error {
 	q.client, q.maxBody = c, c.settings.MaxBody
 	q.start = conn.Now()
 	q.now = q.start
+	(*meter.Scope)(c.recorder).BeginTime(q.start)
 	q.phase = (*meter.Scope)(c.recorder).Phase()
 	c.family.meters.begun.RecordIn(q.phase, 1)
 	var err error

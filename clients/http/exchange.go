@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/measure/delay"
 )
 
 // exchange sends q's request and reads the answer, and publishes both to the watchers of
@@ -35,8 +36,12 @@ func (c *client) watched(ctx context.Context, q *call) error {
 // replaces it.
 func (c *client) transfer(ctx context.Context, q *call) error {
 	if c.settings.HTTP2 {
-		return c.exchange2(ctx, q)
+		err := c.exchange2(ctx, q)
+		q.own += delay.Waited(q.now, q.end)
+		return err
 	}
+	stood := delay.Stood(q.now)
+	q.linked = 0
 	l, err := c.link(ctx, q)
 	if err != nil {
 		return err
@@ -54,8 +59,11 @@ func (c *client) transfer(ctx context.Context, q *call) error {
 		again, err = c.attempt(ctx, q, l)
 		q.in, q.out, q.got = q.in+l.In(), q.out+l.Out(), l.In()
 	}
-	if l.reused() && err == nil {
-		q.reused++
+	if err == nil {
+		q.addOwn(l, stood)
+		if l.reused() {
+			q.reused++
+		}
 	}
 	switch {
 	case err != nil:
@@ -67,6 +75,18 @@ func (c *client) transfer(ctx context.Context, q *call) error {
 		c.finish(l)
 	}
 	return err
+}
+
+// addOwn adds gobench's own part of a request's time to the call's: that of the exchange over l and,
+// while there was no connection yet, for how long the process stood still, which it had for stood
+// when the request began.
+func (q *call) addOwn(l *link, stood time.Duration) {
+	begin := q.now
+	if q.linked > 0 {
+		begin = q.linked
+		q.own += max(0, min(begin-q.now, delay.Stood(begin)-stood))
+	}
+	q.own += l.Own(begin, q.end)
 }
 
 // broken reports whether err means that the server had closed the connection.

@@ -2,9 +2,11 @@ package http
 
 import (
 	"maps"
+	"time"
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/internal/measure/delay"
 )
 
 // maxNames limits the request names of a prefix, so that a name that contains an id does not
@@ -58,10 +60,10 @@ func (f *family) name(r *executor.Recorder, name string) (*named, error) {
 	return n, nil
 }
 
-// answered counts an operation with a complete answer, whose latency is in nanoseconds; ok
-// means a status 2xx.
-func (n *named) answered(e executor.Entry, ok bool, latency int64) {
-	e.Record(n.latency, latency)
+// answered counts an operation with a complete answer, with its latency and gobench's own part of
+// that; ok means a status 2xx.
+func (n *named) answered(e executor.Entry, ok bool, latency time.Duration, own delay.Own) {
+	e.RecordTime(n.latency, latency, own)
 	if ok {
 		e.Record(n.ok, 1)
 	} else {

@@ -109,7 +109,7 @@ func (c *client) wait(ctx context.Context, w *waiter, q *call) (*link, error) {
 	if l == nil {
 		return c.dial(ctx, q)
 	}
-	q.peer = l.peer
+	q.peer, q.linked = l.peer, conn.Now()
 	return l, nil
 }
 

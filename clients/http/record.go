@@ -17,9 +17,10 @@ func (c *client) answered(q *call) {
 	code := c.family.code(c.recorder, q.status)
 	class := m.class(q.status)
 	ok := q.status >= 200 && q.status < 300
-	latency := int64(q.end - q.start)
+	latency := q.end - q.start
+	own := (*meter.Scope)(c.recorder).EndTime(q.end, q.own)
 	e := c.recorder.Registry.Entry(q.phase)
-	e.Record(m.latency, latency)
+	e.RecordTime(m.latency, latency, own)
 	e.Record(m.ttfb, int64(q.first-q.start))
 	if ok {
 		e.Record(m.ok, 1)
@@ -31,7 +32,7 @@ func (c *client) answered(q *call) {
 		e.Record(*code, 1)
 	}
 	if q.named != nil {
-		q.named.answered(e, ok, latency)
+		q.named.answered(e, ok, latency, own)
 	}
 	c.traffic(e, q)
 	q.peer.count(e)
@@ -83,7 +84,9 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	c.traffic(e, q)
 	e.Add(m.errors[class], 1)
 	e.Add(m.otherFail, 1)
-	e.Record(m.age, int64(conn.Now()-q.start))
+	now := conn.Now()
+	(*meter.Scope)(c.recorder).EndTime(now, 0)
+	e.Record(m.age, int64(now-q.start))
 	q.peer.count(e)
 	if q.named != nil {
 		e.Add(q.named.otherFail, 1)

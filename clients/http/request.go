@@ -62,6 +62,8 @@ type call struct {
 	reused   int64         // answers received over a connection that had been used before
 	first    time.Duration // when the answer's first bytes arrived, on the clock of conn.Now
 	end      time.Duration // when its last byte arrived, on the same clock
+	linked   time.Duration // when the current request's connection was ready, on the same clock; 0: it was at once
+	own      time.Duration // gobench's own part of the call's time
 }
 
 // prepare checks a request and finds or creates what sending it needs; a Source is opened. An

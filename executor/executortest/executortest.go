@@ -30,13 +30,14 @@ func Context(t testing.TB) (context.Context, *Recorder) {
 }
 
 // Counts returns the metrics whose title begins with prefix, by the rest of the title: a
-// counter's sum, a histogram's number of values, a gauge's value. Zeros are omitted. The map
-// is a new one, and is empty if nothing was recorded.
+// counter's sum, a histogram's number of values, a gauge's value. Zeros are omitted, and what gobench
+// records beside times that it delayed itself. The map is a new one, and is empty if nothing was
+// recorded.
 func (r *Recorder) Counts(prefix string) map[string]int64 {
 	counts := map[string]int64{}
 	for _, t := range r.totals() {
 		title, ok := strings.CutPrefix(t.Title, prefix)
-		if !ok {
+		if !ok || t.Role.Companion() {
 			continue
 		}
 		n := t.Value

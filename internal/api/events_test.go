@@ -18,7 +18,6 @@ import (
 	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -176,7 +175,7 @@ func TestEventsAreSaidWhole(t *testing.T) {
 	}
 	totals := event.Totals{
 		Metrics: []run.Metric{{Title: "x", Type: "counter", Record: run.Record{Count: &n}}}, Failures: []run.Failure{{Source: "s", Count: 2}},
-		Verdict: health.Verdict{Word: "SUSPECT", Reasons: []health.Reason{{Signal: "lag", Level: run.Amber, Windows: 2, Worst: 1500 * time.Millisecond}}},
+		Verdict: "SUSPECT", Reasons: []run.Reason{{Signal: "lag", Level: run.Amber, Windows: 2, Worst: 1.5}},
 	}
 	e := event.Event{Kind: event.Interval, Interval: &run.Interval{}, Totals: func() event.Totals { return totals }}
 	b, _ := json.Marshal(types.NewEvent(1, "r1", e, true))

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -26,7 +25,7 @@ func (m *small) interval(id string, n int) {
 		Kind: event.Interval, Time: time.Unix(int64(n), 0).UTC(), Verdict: run.Valid,
 		Interval: &run.Interval{From: float64(n), Seconds: 1, Metrics: map[string]run.Record{"x": {Count: &count}}},
 		Totals: func() event.Totals {
-			return event.Totals{Metrics: []run.Metric{{Title: "x", Type: "counter", Record: run.Record{Count: &count}}}, Verdict: health.Verdict{Word: "VALID"}}
+			return event.Totals{Metrics: []run.Metric{{Title: "x", Type: "counter", Record: run.Record{Count: &count}}}, Verdict: "VALID"}
 		},
 	})
 }

@@ -68,7 +68,7 @@ the second ends at once.`,
 	fs.StringVar(&f.name, "name", "", "name of this host in reports (default its host name)")
 	fs.StringVar(&f.creds, "nats-creds", "", "`FILE` of credentials, if the master uses a NATS cluster")
 	fs.StringVar(&f.natsCA, "nats-ca", "", "`FILE` with the authorities that sign the NATS cluster's certificates, as PEM (default those of the join token)")
-	fs.StringVar(&f.work, "work", "", "`FOLDER` for the private folders of runs (default the temporary folder)")
+	fs.StringVar(&f.work, "work", "", "`FOLDER` for the private folders of runs, made if it is missing (default the temporary folder)")
 	fs.BoolVar(&f.same, "same-user", false, "run scenarios as this user, even if started as root")
 	fs.Int64Var(&f.memory, "memory", 0, "most memory that a run may use, in `MB`, where control groups are available (default no limit)")
 	ledgerFlag(fs, &f.ledger)

@@ -35,6 +35,7 @@ const (
 	exitCompile   = run.ExitCompile
 	exitCrossed   = run.ExitCrossed
 	exitInvalid   = run.ExitInvalid
+	exitUndecided = run.ExitUndecided
 	exitCancelled = run.ExitCancelled
 )
 

@@ -64,10 +64,44 @@ func (f *loadFlags) add(cmd *cobra.Command, warmup string) {
 func (f *loadFlags) addFollow(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.exit.AllowFailure, "allow-failure", false, "exit with status 0 though nothing was answered")
-	fs.BoolVar(&f.exit.Strict, "strict", false, "exit with status 5 if the verdict is INVALID: gobench itself could not measure correctly")
+	fs.Var((*strictFlag)(&f.exit.Strict), "strict", "exit with status 5 if the run is invalid, suspect (or worse) or incomplete, with 6 if a threshold is undecided: `WHAT` is a list of these words, invalid if left out (--strict=suspect,undecided)")
+	fs.Lookup("strict").NoOptDefVal = "invalid"
+	_ = cmd.RegisterFlagCompletionFunc("strict", cobra.FixedCompletions(run.StrictWords, cobra.ShellCompDirectiveNoFileComp))
 	outputFlag(cmd, &f.out, "write the report to `FILE` as well")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only the report")
 	fs.BoolVar(&f.json, "json", false, "write each event, as a state or an interval, to standard output as a line of JSON; the report goes to standard error; docs/formats/events.md")
+}
+
+// strictFlag is the value of --strict.
+type strictFlag run.Strict
+
+func (f *strictFlag) Type() string { return "string" }
+
+// String returns the words that Set takes; "" for the zero value.
+func (f *strictFlag) String() string {
+	var words []string
+	for i, set := range []bool{f.Invalid && !f.Suspect, f.Suspect, f.Incomplete, f.Undecided} {
+		if set {
+			words = append(words, run.StrictWords[i])
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// Set also takes what the flag was when it had no words: true and false.
+func (f *strictFlag) Set(text string) error {
+	switch text {
+	case "true":
+		text = "invalid"
+	case "false":
+		*f = strictFlag{}
+		return nil
+	}
+	s, err := run.ParseStrict(text)
+	if err == nil {
+		*f = strictFlag(s)
+	}
+	return err
 }
 
 // check returns a usage error that names the first wrong flag. Otherwise it sets
@@ -119,7 +153,7 @@ func (f *loadFlags) checkOutput() error {
 // checkFollow returns a usage error if follow is false and one of addFollow's flags for the end
 // is set.
 func (f *loadFlags) checkFollow(follow bool) error {
-	if !follow && (len(f.out) > 0 || f.exit.Strict || f.exit.AllowFailure) {
+	if !follow && (len(f.out) > 0 || f.exit.Strict != (run.Strict{}) || f.exit.AllowFailure) {
 		return usageError("add --follow", "-o, --strict and --allow-failure are of a run that is followed to its end")
 	}
 	return nil

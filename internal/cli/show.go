@@ -69,10 +69,29 @@ func (a *app) compare(ctx context.Context, r *stored, at masterFlags, other stri
 	}
 	defer b.Close()
 	c := report.Compare(r.Result, b.Result)
+	if at.url == "" {
+		c.Earlier(r.Result, a.earlier(r.Name))
+	}
 	if asJSON {
 		return c.JSON(a.stdout)
 	}
 	return c.Text(a.stdout, styleOf(a.stdout))
+}
+
+// maxEarlier is how many runs of the history a comparison looks at, at most.
+const maxEarlier = 200
+
+// earlier returns the newest runs of this machine's history with a name, without those that can't
+// be read.
+func (a *app) earlier(name string) (all []*run.Result) {
+	h := a.history()
+	ids, _ := h.List() // without a history it is empty
+	for _, id := range ids[max(0, len(ids)-maxEarlier):] {
+		if r, err := h.Load(id); err == nil && r.Name == name {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // selection prints run r and others, which storedAt finds at the same place, in one table: as

@@ -146,13 +146,23 @@ func exitOf(r *run.Result, e run.Exit) error {
 	case exitCrossed:
 		crossed := 0
 		for _, t := range r.Thresholds {
-			if !t.OK {
+			if t.Crossed() {
 				crossed++
 			}
 		}
 		return &exitError{status, fmt.Errorf("%d of %d thresholds crossed", crossed, len(r.Thresholds)), ""}
 	case exitInvalid:
+		if why := r.Incomplete(); e.Strict.Incomplete && why != "" && !(e.Strict.Invalid && r.Verdict == run.Invalid) {
+			return &exitError{status, fmt.Errorf("the run is incomplete (--strict): %s", why), ""}
+		}
 		return &exitError{status, fmt.Errorf("the run is %s (--strict)", r.Verdict), "its reasons are in the report's first lines; docs/truth.md explains them"}
+	case exitUndecided:
+		for _, t := range r.Thresholds {
+			if t.Undecided {
+				return &exitError{status, fmt.Errorf("threshold %q is not decided (--strict): %s", t.Expression, t.Reason), "run it again for longer, or where gobench is not disturbed"}
+			}
+		}
+		return &exitError{status: status}
 	case exitUsage:
 		for _, t := range r.Thresholds {
 			if t.Wrong || t.Absent {
@@ -190,7 +200,7 @@ func endOf(r *run.Result, err error) event.Event {
 		*e.Exit, e.Error = exitFailed, err.Error()
 	}
 	for _, t := range r.Thresholds {
-		s := threshold.Standing{Expression: t.Expression, Known: true, Met: t.OK, Crossed: !t.OK, Value: t.Value, Reason: t.Reason}
+		s := threshold.Standing{Expression: t.Expression, Known: true, Met: t.OK, Crossed: t.Crossed(), Value: t.Value, Reason: t.Reason}
 		if t.At != nil {
 			s.At = *t.At
 		}

@@ -19,7 +19,7 @@ func TestExitOfNothing(t *testing.T) {
 	}{
 		{"nothing", Result{State: Finished, Metrics: nothing}, Exit{}, 1},
 		{"allowed", Result{State: Finished, Metrics: nothing}, Exit{AllowFailure: true}, 0},
-		{"allowed but INVALID", Result{State: Finished, Metrics: nothing, Verdict: Invalid}, Exit{true, true}, 5},
+		{"allowed but INVALID", Result{State: Finished, Metrics: nothing, Verdict: Invalid}, Exit{Strict{Invalid: true}, true}, 5},
 		{"a failure is an answer", Result{State: Finished, Metrics: something}, Exit{}, 0},
 		{"no operations", Result{State: Finished}, Exit{}, 0},
 	} {
@@ -56,7 +56,7 @@ func TestExitStatus(t *testing.T) {
 		{"refused input", Result{State: Failed, Failure: FailedInput}, 2, 2},
 		{"not over", Result{State: Running}, 1, 1},
 	} {
-		if got, strict := tt.r.ExitStatus(Exit{}), tt.r.ExitStatus(Exit{Strict: true}); got != tt.want || strict != tt.strict {
+		if got, strict := tt.r.ExitStatus(Exit{}), tt.r.ExitStatus(Exit{Strict: Strict{Invalid: true}}); got != tt.want || strict != tt.strict {
 			t.Errorf("%s: %d, with --strict %d; want %d and %d", tt.name, got, strict, tt.want, tt.strict)
 		}
 	}

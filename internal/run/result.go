@@ -177,6 +177,7 @@ type Record struct {
 	Later   *int64             `json:"later,omitempty"`        // of the whole run: how many came after the measured time, and are not in RPS
 	Value   *int64             `json:"value,omitempty"`        // a gauge's, at the end
 	AtLeast map[string]float64 `json:"at_least,omitempty"`     // by the name of a percentile without a value ("p99"): how long the operation of that rank had waited
+	Bounds  map[string]float64 `json:"bounds,omitempty"`       // by the name of a figure ("p99", "max", "avg", "rps"), in its unit: how much of it may be gobench's own; of rps, how much is missing. Without those that are 0
 	Within  *float64           `json:"within_stdev,omitempty"` // share of a histogram's recordings that are less than a Stdev from Avg
 	*Times
 	*Sizes
@@ -218,7 +219,11 @@ type Threshold struct {
 	At         *float64 `json:"at_seconds,omitempty"` // when crossed: since the load began
 	Wrong      bool     `json:"wrong,omitempty"`      // its metric cannot have its statistic or unit, for the reason Reason: the run was stopped, unless that was found at its end
 	Absent     bool     `json:"absent,omitempty"`     // its metric was never declared
+	Undecided  bool     `json:"undecided,omitempty"`  // for the reason Reason the run says neither that it is met nor that it is crossed; OK is false
 }
+
+// Crossed reports whether the run did not meet t, for certain.
+func (t Threshold) Crossed() bool { return !t.OK && !t.Undecided }
 
 // Verdict says whether a run's numbers can be believed: docs/truth.md.
 type Verdict string
@@ -241,9 +246,10 @@ type Reason struct {
 	Signal  string   `json:"signal"`
 	Level   Severity `json:"level"` // amber or red
 	Text    string   `json:"text"`
-	Advice  string   `json:"advice"`        // what to do about it
-	Windows int      `json:"windows"`       // intervals that were amber or red
-	Worst   float64  `json:"worst_seconds"` // when the worst of them began, since the load began
+	Advice  string   `json:"advice"`          // what to do about it
+	Windows int      `json:"windows"`         // intervals that were amber or red
+	Worst   float64  `json:"worst_seconds"`   // when the worst of them began, since the load began
+	Share   float64  `json:"share,omitempty"` // of gobench's own delay in the run, 0 to 1, that came in these intervals
 }
 
 // Failure is a kind of failure and how often it came.

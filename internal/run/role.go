@@ -25,6 +25,18 @@ const (
 	OpTime       Role = "op.time"       // time of answered operations
 	OpAge        Role = "op.age"        // how long the unanswered ones had waited
 
+	// Of each role of times, those of what gobench itself delayed, and what it took at least.
+	OpTimeDisturbed        Role = "op.time_disturbed"
+	OpTimeCorrected        Role = "op.time_corrected"
+	StepTimeDisturbed      Role = "step.time_disturbed"
+	StepTimeCorrected      Role = "step.time_corrected"
+	ClassResponseDisturbed Role = "class.response_disturbed"
+	ClassResponseCorrected Role = "class.response_corrected"
+	ClassServiceDisturbed  Role = "class.service_disturbed"
+	ClassServiceCorrected  Role = "class.service_corrected"
+	ClassTaskDisturbed     Role = "class.task_disturbed"
+	ClassTaskCorrected     Role = "class.task_corrected"
+
 	ClassActive      Role = "class.active"       // users that have not finished
 	ClassStarted     Role = "class.started"      // users
 	ClassFinished    Role = "class.finished"     // users
@@ -78,6 +90,9 @@ var roles = map[Role]MetricType{
 	ClassDropped: Counter, ClassUnserved: Counter, ClassAge: Histogram, ClassDone: Counter, ClassFailed: Counter, ClassCut: Counter, ClassLost: Counter, ClassVoid: Counter, ClassUnprepared: Counter, ClassResponse: Histogram, ClassService: Histogram,
 	ClassFailure: Histogram, ClassTask: Histogram, ClassLag: Histogram, ClassWait: Histogram, ClassBehind: Gauge, ClassUsersBehind: Gauge,
 	StepTime: Histogram, StepFailed: Counter, CheckPassed: Counter, CheckFailed: Counter,
+	OpTimeDisturbed: Histogram, OpTimeCorrected: Histogram, StepTimeDisturbed: Histogram, StepTimeCorrected: Histogram,
+	ClassResponseDisturbed: Histogram, ClassResponseCorrected: Histogram, ClassServiceDisturbed: Histogram, ClassServiceCorrected: Histogram,
+	ClassTaskDisturbed: Histogram, ClassTaskCorrected: Histogram,
 	Bytes: "", Connections: "", Detail: "", Own: Histogram,
 }
 
@@ -94,6 +109,32 @@ func (r Role) kind() string {
 		return ""
 	}
 	return kind
+}
+
+// companions are, by a role of times, the roles of what was disturbed and corrected.
+var companions = map[Role][2]Role{
+	OpTime:        {OpTimeDisturbed, OpTimeCorrected},
+	StepTime:      {StepTimeDisturbed, StepTimeCorrected},
+	ClassResponse: {ClassResponseDisturbed, ClassResponseCorrected},
+	ClassService:  {ClassServiceDisturbed, ClassServiceCorrected},
+	ClassTask:     {ClassTaskDisturbed, ClassTaskCorrected},
+}
+
+// Companions returns the roles of the histograms beside one of role r: the times of what gobench
+// itself delayed, as they are in it too, and what that took at least. ok is false if r has none.
+func (r Role) Companions() (disturbed, corrected Role, ok bool) {
+	all, ok := companions[r]
+	return all[0], all[1], ok
+}
+
+// Companion reports whether r is a role that Companions returns.
+func (r Role) Companion() bool {
+	for _, all := range companions {
+		if r == all[0] || r == all[1] {
+			return true
+		}
+	}
+	return false
 }
 
 // OfClass reports whether r is a role of a class of users.

@@ -23,7 +23,7 @@ type AgentOptions struct {
 	Dir      string // of the agent's data
 	Name     string // in reports; empty: the host's name
 	Creds    string // file of credentials for a NATS cluster; absolute
-	Work     string // for the private folders of runs; empty: the temporary folder
+	Work     string // for the private folders of runs, made if it is missing; empty: the temporary folder
 	SameUser bool   // run scenarios as this user, also as root
 	Memory   int64  // most bytes that a run may use; 0: no limit
 	Ledger   string // folder to which executors' own counts are written, for tests; empty: nowhere
@@ -57,6 +57,11 @@ func Join(ctx context.Context, token string, o AgentOptions) error {
 // good, and returns after all that it has started has ended, and the connection is closed. For
 // what it returns at the end of ctx, and what remains of a run, see agent.Agent.Run.
 func RunAgent(ctx context.Context, who bus.Identity, o AgentOptions) error {
+	if o.Work != "" {
+		if err := os.MkdirAll(o.Work, 0o755); err != nil {
+			return fmt.Errorf("make the folder for runs (--work): %w", err)
+		}
+	}
 	conn, err := bus.Dial(who, bus.AgentOptions{Log: o.Log, Times: timeScale(o.TimeScale).bus()})
 	if err != nil {
 		return fmt.Errorf("connect to the master: %w", err)

@@ -29,6 +29,18 @@ export function whenSeen(e: Element, f: () => void) {
   observer?.observe(e)
 }
 
+/** Calls all that waits, one after the other while the page is idle: who scrolls, or takes a picture of the whole page, finds it drawn. */
+export function drawInTurn() {
+  const e = [...waiting.keys()].find((x) => x.getClientRects().length > 0) // what is folded is drawn when it is opened
+  if (!e) return
+  const next = () => {
+    draw(e)
+    drawInTurn()
+  }
+  if (typeof requestIdleCallback === 'undefined') setTimeout(next)
+  else requestIdleCallback(next)
+}
+
 /** Calls all that waits at once, as before printing. */
 export function drawAll() {
   for (const e of [...waiting.keys()]) draw(e)

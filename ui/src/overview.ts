@@ -50,13 +50,16 @@ export function nameOf(m: Metric): string {
 /** How many lines a chart of many shows before the reader asks for more. */
 export const shownAtFirst = 8
 
+/** Returns the times of the steps that recorded something: each has its line. */
+const steps = (r: Result) => r.metrics.filter((m) => m.role === 'step.time' && recorded(m))
+
 function rate(r: Result, s: Series): Chart | undefined {
   const top = headline(r)
   const lines: Line[] = []
   const add = (label: string, values: Values | undefined, extra: Partial<Line> = {}) => {
     if (values) lines.push({ label, values, style: styleOf(lines.length), ...extra })
   }
-  const busiest = [...top.operations].sort((a, b) => (b.count ?? 0) - (a.count ?? 0))
+  const busiest = [...new Set([...top.operations, ...steps(r)])].sort((a, b) => (b.count ?? 0) - (a.count ?? 0))
   busiest.forEach((m, i) => add(nameOf(m), s.rate(m.title), { filled: busiest.length === 1, hidden: i >= shownAtFirst }))
   for (const c of r.config.classes) {
     const planned = ofClass(r, c, 'class.planned')
@@ -70,7 +73,7 @@ function rate(r: Result, s: Series): Chart | undefined {
 
 function times(r: Result, s: Series): Chart | undefined {
   const top = headline(r)
-  const all = [top.response, top.main, ...top.operations].filter((m, i, a) => m !== undefined && a.indexOf(m) === i)
+  const all = [top.response, top.main, ...top.operations, ...steps(r)].filter((m, i, a) => m !== undefined && a.indexOf(m) === i)
   const choices: Choice[] = all.flatMap((m) => {
     const lines = percentileLines(s, m!.title)
     return lines.length > 0 ? [{ name: nameOf(m!), lines }] : []

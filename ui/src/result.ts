@@ -78,11 +78,13 @@ export interface Reason {
   advice: string
   windows: number
   worst_seconds: number
+  share?: number // of gobench's own delay in the run
 }
 
 export interface Threshold {
   expression: string
   ok: boolean
+  undecided?: boolean // neither met nor crossed for certain; then ok is false
   value?: string
   reason?: string
   at_seconds?: number
@@ -117,6 +119,7 @@ export interface Metric {
   count?: number
   lost?: number // operations without an answer, which rank after all others
   at_least?: Record<string, number> // by percentile without a value: how long that operation had waited
+  bounds?: Record<string, number> // by figure ("p99", "max"), in its unit: how much of it may be gobench's own
   rps?: number
   value?: number
   spread?: { stdev: number; max: number; within_stdev: number }
@@ -134,6 +137,22 @@ export function figure(m: Metric, name: FigureName): number | undefined {
   const all = m as unknown as Record<string, number | null | undefined>
   return all[m.unit === 'ns' ? name + '(ms)' : name] ?? undefined
 }
+
+/** A bound is shown from this share of its figure and this time on, or from a millisecond on. */
+const boundShare = 0.01
+const boundLeast = 0.1
+const boundMuch = 1
+
+/** Formats how much of a time may be gobench's own, if a reader should know: "3.7 ms", or of more than half "all but 28 ms"; else empty. */
+export function ownPart(m: Metric, name: FigureName, format: (v: number) => string): string {
+  const v = figure(m, name)
+  const bound = m.bounds?.[name] ?? 0
+  if (v === undefined || (bound < boundMuch && (bound <= boundLeast || bound <= boundShare * v))) return ''
+  return bound > v / 2 ? `all but ${format(Math.max(0, v - bound))}` : format(bound)
+}
+
+/** Reports whether m is a companion of another metric: what gobench delayed of it. Bounds stand for them. */
+export const isCompanion = (m: Metric) => /_(disturbed|corrected)$/.test(m.role ?? '')
 
 /** Reports whether a distribution of n values has the quantile q: one value at least lies above it. */
 const enough = (q: number, n: number): boolean => (1 - q + 1e-9) * n >= 1

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -72,12 +71,7 @@ func NewEvent(number uint64, id string, e event.Event, totals bool) Event {
 	}
 	if totals && e.Totals != nil {
 		t := e.Totals()
-		out.Totals = &Totals{Metrics: t.Metrics, Failures: t.Failures, Verdict: t.Verdict.Word}
-		for _, r := range t.Verdict.Reasons {
-			out.Totals.Reasons = append(out.Totals.Reasons, run.Reason{
-				Signal: r.Signal, Level: r.Level, Text: r.Text, Advice: r.Advice, Windows: r.Windows, Worst: r.Worst.Seconds(),
-			})
-		}
+		out.Totals = &Totals{Metrics: t.Metrics, Failures: t.Failures, Verdict: t.Verdict, Reasons: t.Reasons}
 	}
 	return out
 }
@@ -102,12 +96,7 @@ func (e Event) Live() event.Event {
 		}
 	}
 	if t := e.Totals; t != nil {
-		totals := event.Totals{Metrics: t.Metrics, Failures: t.Failures, Verdict: health.Verdict{Word: t.Verdict}}
-		for _, r := range t.Reasons {
-			totals.Verdict.Reasons = append(totals.Verdict.Reasons, health.Reason{
-				Signal: r.Signal, Level: r.Level, Text: r.Text, Advice: r.Advice, Windows: r.Windows, Worst: duration(r.Worst),
-			})
-		}
+		totals := event.Totals{Metrics: t.Metrics, Failures: t.Failures, Verdict: t.Verdict, Reasons: t.Reasons}
 		out.Totals = func() event.Totals { return totals }
 	}
 	return out

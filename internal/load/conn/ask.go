@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/delay"
 )
 
 // recheckAfter is the longest time after which Ask reads although the system reported no
@@ -115,7 +117,7 @@ func (c *Conn) early(err error) bool {
 // setRead sets the deadline of reading, on the clock of Now; if the operation was canceled,
 // reading stays ended.
 func (c *Conn) setRead(at time.Duration) {
-	_ = c.tcp.SetReadDeadline(epoch.Add(at))
+	_ = c.tcp.SetReadDeadline(delay.At(at))
 	if c.guard.state.Load()&cut != 0 {
 		_ = c.tcp.SetReadDeadline(past)
 	}

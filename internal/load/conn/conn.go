@@ -24,12 +24,16 @@ type Conn struct {
 	park     bool               // Fill waits without a buffer: raw is set and there is no TLS
 	checking bool               // AskIdle must still check the connection before it writes
 	direct   bool               // read into into, not buf
+	stamps   bool               // reads get the kernel's time stamps
 
 	in, out  int64
 	deadline time.Duration // of the operation, on the clock of Now; 0: none
 	set      time.Duration // of tcp: the same, or an earlier one set by ArmAsk
 	recheck  time.Duration // an earlier one for reading, set by Ask; 0: none
 	err      error         // of reading, or of writing within Ask
+
+	sent  time.Duration // when the system had accepted the first bytes written since Arm, on the clock of Now; 0: none
+	stamp int64         // when the kernel received the last bytes read, Unix time in ns; 0: unknown
 
 	nc        net.Conn           // reads and writes: the socket, or TLS on it
 	tcp       net.Conn           // the socket as package net sees it
@@ -39,7 +43,7 @@ type Conn struct {
 	got       int                // bytes read into into
 	werr      error              // of writing
 	guard     guard
-	_         [56]byte // rounds the size up to whole cache lines, so that each Conn begins one
+	_         [40]byte // rounds the size up to whole cache lines, so that each Conn begins one
 }
 
 // New returns a Conn on an established connection and takes ownership of nc: the caller closes
@@ -50,6 +54,8 @@ func New(nc net.Conn) *Conn {
 		if raw, err := sc.SyscallConn(); err == nil {
 			c.nc, c.raw, c.park = (*plain)(c), raw, true
 			c.readStep, c.writeStep = c.readRaw, c.writeRaw
+			_, local := nc.(*net.UnixConn)
+			c.stamps = canStamp && !local
 		}
 	}
 	return c

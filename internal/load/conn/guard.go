@@ -6,14 +6,12 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/delay"
 )
 
-// epoch is the zero of this package's clock.
-var epoch = time.Now()
-
-// Now returns the monotonic time since the program started. It costs half of time.Now,
-// which reads the wall clock too.
-func Now() time.Duration { return time.Since(epoch) }
+// Now is delay.Now: the monotonic time since the program started.
+func Now() time.Duration { return delay.Now() }
 
 // past is a deadline that ends all waiting immediately.
 var past = time.Unix(1, 0)
@@ -24,6 +22,7 @@ var past = time.Unix(1, 0)
 // requested; so an operation never ends before its limit, and at most 1 % after it. Call Arm
 // before Begin; after it, Rearm.
 func (c *Conn) Arm(start, timeout time.Duration) {
+	c.sent = 0
 	at, slack := start+timeout, timeout/100
 	if c.set >= at && c.set <= at+slack {
 		c.deadline = c.set
@@ -38,7 +37,7 @@ func (c *Conn) Arm(start, timeout time.Duration) {
 // timeout. A read that reaches it moves it; few answers are that slow.
 func (c *Conn) ArmAsk(start, timeout time.Duration) {
 	if at := start + timeout; c.park && c.set < at && c.set >= start+timeout/2 {
-		c.deadline = at
+		c.deadline, c.sent = at, 0
 		return
 	}
 	c.Arm(start, timeout)
@@ -47,7 +46,7 @@ func (c *Conn) ArmAsk(start, timeout time.Duration) {
 // setDeadline sets the socket's deadline to the operation's.
 func (c *Conn) setDeadline() {
 	c.set, c.recheck = c.deadline, 0
-	_ = c.tcp.SetDeadline(epoch.Add(c.deadline)) // it only fails on a closed connection, where the next read fails too
+	_ = c.tcp.SetDeadline(delay.At(c.deadline)) // it only fails on a closed connection, where the next read fails too
 }
 
 // moved reports whether waiting ended with err only because the socket's deadline was

@@ -34,7 +34,9 @@ func (c *Conn) writeParts(parts net.Buffers) (written int64, err error) {
 				err = os.NewSyscallError("writev", errno)
 				return true
 			}
-			written += int64(n)
+			if written += int64(n); c.sent == 0 {
+				c.sent = Now()
+			}
 			for n > 0 {
 				k := min(n, len(parts[0]))
 				n -= k

@@ -20,7 +20,7 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	case c.asking != nil:
 		return c.askRaw(fd)
 	case c.direct:
-		n, err := sysRead(fd, c.into)
+		n, err := c.receive(fd, c.into)
 		if err == syscall.EAGAIN {
 			return false
 		}
@@ -32,7 +32,7 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	if b == nil {
 		b = newBuffer()
 	}
-	n, err := sysRead(fd, b.data[b.w:])
+	n, err := c.receive(fd, b.data[b.w:])
 	if n > 0 {
 		b.w += n
 		c.in += int64(n)
@@ -47,6 +47,15 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	}
 	c.end(n, err)
 	return true
+}
+
+// receive reads as sysRead does, and stores when the kernel had the last of the bytes.
+func (c *Conn) receive(fd uintptr, p []byte) (n int, err error) {
+	if !c.stamps {
+		return sysRead(fd, p)
+	}
+	n, c.stamp, err = sysReadStamped(fd, p)
+	return n, err
 }
 
 // end stores err, that of a read of n bytes, in c.err; or io.EOF if n is 0 without an error.
@@ -74,6 +83,9 @@ func (c *Conn) askRaw(fd uintptr) bool {
 		}
 		return true
 	}
+	if c.sent == 0 {
+		c.sent = Now()
+	}
 	c.out += int64(n)
 	if c.asking = c.asking[n:]; len(c.asking) > 0 {
 		return true
@@ -95,7 +107,9 @@ func (c *Conn) writeRaw(fd uintptr) bool {
 			c.werr = err
 			return true
 		}
-		c.from = c.from[n:]
+		if c.from = c.from[n:]; c.sent == 0 {
+			c.sent = Now()
+		}
 	}
 	return true
 }

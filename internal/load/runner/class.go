@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/measure/delay"
 	"github.com/gobench-io/gobench/internal/measure/meter"
 	"github.com/gobench-io/gobench/internal/run/segment"
 	"github.com/gobench-io/gobench/internal/wire"
@@ -68,11 +69,8 @@ type class struct {
 	idle   sync.Cond      // of mu: all users started so far have finished
 }
 
-// epoch is the zero of clock.
-var epoch = time.Now()
-
-// clock returns the monotonic time of this process; it costs half of time.Now.
-func clock() time.Duration { return time.Since(epoch) }
+// clock returns the monotonic time of this process.
+func clock() time.Duration { return delay.Now() }
 
 // now returns the time since the class's clock began.
 func (c *class) now() time.Duration { return clock() - time.Duration(c.zero.Load()) }
@@ -276,6 +274,7 @@ func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
 	}
 	f.follow()
 	defer c.coming.over()
+	zero, noted := time.Duration(c.zero.Load()), time.Duration(0)
 	for {
 		planned, ok, over := f.next(sleeper)
 		if !ok {
@@ -287,6 +286,10 @@ func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
 		}
 		now := c.now()
 		fate := c.pool.offer(planned, now)
+		if late := now - planned; late >= time.Millisecond && planned > noted { // otherwise a late start before has noted it
+			delay.Late(planned+zero, now+zero)
+			noted = now
+		}
 		e := c.registry.Entry(c.phase(planned))
 		e.Add(c.counts.planned, 1)
 		if fate != given {

@@ -2,7 +2,10 @@ package runner
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/delay"
 )
 
 // pool assigns the planned starts of an Arrival to the users that serve them. Starts without a
@@ -10,7 +13,10 @@ import (
 type pool struct {
 	limit int // of waiting; below 0: no limit
 
+	flying atomic.Int64 // starts that were given to a user, or wait for one, and have not ended
+
 	mu      sync.Mutex
+	burst   delay.Burst
 	free    []*worker // users that wait for a start; the last one freed serves next
 	waiting []call    // starts without a user, from head on
 	head    int
@@ -28,6 +34,8 @@ type worker struct {
 type call struct {
 	planned time.Duration
 	offered time.Duration // when it was detected that no user is free for it; below 0: one was free
+	burst   time.Duration // the greatest lag of the burst that it belongs to; see delay.Burst
+	stood   time.Duration // of one that waits, what delay.Stood was when it was offered
 }
 
 // waited reports whether no user was free for the call.
@@ -68,10 +76,12 @@ func (p *pool) only(n int) {
 func (p *pool) offer(planned, now time.Duration) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	burst := p.burst.Start(now, now-planned, p.flying.Load())
 	for i := len(p.free) - 1; i >= 0; i-- {
 		if w := p.free[i]; p.below < 0 || w.number < p.below {
 			p.free = append(p.free[:i], p.free[i+1:]...)
-			w.calls <- call{planned, -1} // has capacity 1, so it never blocks
+			p.flying.Add(1)
+			w.calls <- call{planned: planned, offered: -1, burst: burst} // has capacity 1, so it never blocks
 			return given
 		}
 	}
@@ -82,9 +92,30 @@ func (p *pool) offer(planned, now time.Duration) fate {
 		p.waiting = append(p.waiting[:0], p.waiting[p.head:]...)
 		p.head = 0
 	}
-	p.waiting = append(p.waiting, call{planned, now})
+	p.flying.Add(1)
+	p.waiting = append(p.waiting, call{planned, now, burst, delay.Stood(clock())})
 	return queued
 }
+
+// begin notes that a call begins at now, and returns gobench's own part of its time so far: until it
+// was offered or, if a user was free, until now, and for how long it then waited for a user only
+// because this process stood still.
+func (p *pool) begin(c call, now time.Duration) delay.Own {
+	if c.waited() {
+		stood := delay.Stood(clock()) - c.stood
+		return delay.Own{Delay: c.offered - c.planned + max(0, min(stood, now-c.offered)), Burst: c.burst}
+	}
+	own := delay.Own{Delay: now - c.planned, Burst: c.burst}
+	if own.Delay >= time.Millisecond {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		own.Burst = p.burst.Lag(now, own.Delay)
+	}
+	return own
+}
+
+// end notes that a call that was given to a user has ended.
+func (p *pool) end() { p.flying.Add(-1) }
 
 // take returns the next start for w: one that waits, or the next that is offered, for which it
 // waits. ok is false when the pool is closed and no start waits. Only w's own goroutine may

@@ -22,10 +22,16 @@ type tasker struct {
 // then records nothing. It does not recover from a panic, which ends this user only.
 func (u *tasker) Iterate(ctx context.Context) error {
 	i := u.next()
-	began := clock()
+	scope, began := meter.ScopeOf(ctx), clock()
+	before := scope.Own(began)
 	u.class.vu.Tasks[i].Fn(ctx, u.vui)
 	if ctx.Err() == nil { // otherwise the end of the run may have cut it short
-		u.class.counts.tasks[i].RecordIn(meter.ScopeOf(ctx).Phase(), int64(clock()-began))
+		end := clock()
+		own := scope.Own(end)
+		own.Delay -= before.Delay
+		e := scope.Entry()
+		e.RecordTime(u.class.counts.tasks[i], end-began, own)
+		e.Close()
 	}
 	return ctx.Err()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/measure/delay"
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
@@ -131,7 +132,7 @@ func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 		scope.SetPhase(c.phase(now))
 		scope.BeginIteration(now)
 		scope.Record(c.counts.begun, 1)
-		if now, ok = c.once(ctx, scope, u, now, now); !ok {
+		if now, ok = c.once(ctx, scope, u, now, now, delay.Own{}); !ok {
 			return
 		}
 	}
@@ -162,6 +163,7 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 			c.unserved(nil, append(c.pool.abandon(), call))
 			return
 		}
+		own := c.pool.begin(call, begin)
 		scope.BeginIteration(call.planned)
 		e := scope.Entry()
 		e.Add(c.counts.begun, 1)
@@ -172,7 +174,8 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 			e.Record(c.counts.lag, int64(begin-call.planned))
 		}
 		e.Close()
-		if _, ok := c.once(ctx, scope, u, call.planned, begin); !ok {
+		_, ok = c.once(ctx, scope, u, call.planned, begin, own)
+		if c.pool.end(); !ok {
 			return
 		}
 	}
@@ -220,10 +223,12 @@ func (c *class) ready(ctx context.Context, scope *meter.Scope, u scenario.User, 
 }
 
 // once runs one iteration of u, the user of scope, that was planned for one time and begins at
-// another, and records it in the scope's phase. It returns the time after it, at least 1 ms
+// another, of which own is gobench's own delay, and records it in the scope's phase. It returns the time after it, at least 1 ms
 // after begin if it failed, unless ctx ends; ok is false if the end of the run cut it short, or
 // no data was left for it: the user then ends.
-func (c *class) once(ctx context.Context, scope *meter.Scope, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
+func (c *class) once(ctx context.Context, scope *meter.Scope, u scenario.User, planned, begin time.Duration, own delay.Own) (end time.Duration, ok bool) {
+	zero := time.Duration(c.zero.Load())
+	scope.BeginOwn(begin+zero, own)
 	returned := false
 	defer func() {
 		if returned {
@@ -240,6 +245,7 @@ func (c *class) once(ctx context.Context, scope *meter.Scope, u scenario.User, p
 	err := u.Iterate(ctx)
 	returned = true
 	end = c.now()
+	all := scope.Own(end + zero)
 	e := scope.Entry() // so that it ends and is counted in one cut
 	if !scope.EndIteration() {
 		e.Close()
@@ -258,8 +264,8 @@ func (c *class) once(ctx context.Context, scope *meter.Scope, u scenario.User, p
 	}
 	e.Add(c.counts.iterations, 1)
 	if err == nil { // a failure must not make the run look fast
-		e.Record(c.counts.response, int64(end-planned))
-		e.Record(c.counts.service, int64(end-begin))
+		e.RecordTime(c.counts.response, end-planned, all)
+		e.RecordTime(c.counts.service, end-begin, delay.Own{Delay: all.Delay - own.Delay, Burst: all.Burst})
 	} else {
 		e.Record(c.counts.failure, int64(end-begin))
 	}

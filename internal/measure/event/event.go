@@ -6,7 +6,6 @@ package event
 import (
 	"time"
 
-	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
@@ -83,7 +82,8 @@ type Change struct {
 type Totals struct {
 	Metrics  []run.Metric
 	Failures []run.Failure
-	Verdict  health.Verdict
+	Verdict  run.Verdict
+	Reasons  []run.Reason
 }
 
 // Plan is the load that a run is to make.

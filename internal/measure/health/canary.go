@@ -4,14 +4,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/delay"
 )
 
-// nap is how long the canary sleeps.
-const nap = 10 * time.Millisecond
-
-// canary sleeps for short times and notes how much longer they took. Whatever stops this
-// process delays the canary: a SIGSTOP, a suspended virtual machine, neighbours that use
-// the CPUs.
+// canary notes how much longer the sleeps of delay.Watch took. Whatever stops this process
+// delays them: a SIGSTOP, a suspended virtual machine, neighbours that use the CPUs.
 type canary struct {
 	mu    sync.Mutex
 	overs []time.Duration // since the last call of take, at most maxNaps; guarded by mu
@@ -20,26 +18,16 @@ type canary struct {
 
 const maxNaps = 1 << 12
 
-// run sleeps nap at a time until stop is closed. Between two calls of take it notes at most
+// run watches this process until stop is closed. Between two calls of take it notes at most
 // maxNaps sleeps. Only one goroutine may run it.
 func (c *canary) run(stop <-chan struct{}) {
-	timer := time.NewTimer(nap)
-	defer timer.Stop()
-	for began := time.Now(); ; {
-		select {
-		case <-timer.C:
-		case <-stop:
-			return
-		}
-		now := time.Now()
+	delay.Watch(stop, func(over time.Duration) {
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		if len(c.overs) < maxNaps {
-			c.overs = append(c.overs, max(0, now.Sub(began)-nap))
+			c.overs = append(c.overs, over)
 		}
-		c.mu.Unlock()
-		began = now
-		timer.Reset(nap)
-	}
+	})
 }
 
 // take returns the 99th percentile of the delays of the sleeps since the last call; with

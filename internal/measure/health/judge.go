@@ -6,42 +6,15 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// When a signal's bad windows count: at least this many in a row that last this long
-// together, or this share of the run.
-const (
-	rowWindows = 3
-	rowTime    = 3 * time.Second
-	runShare   = 0.05
-	single     = 3 // up to this many red windows count as amber
-)
-
-// Verdict is a run's verdict with its reasons.
-type Verdict struct {
-	Word    run.Verdict
-	Reasons []Reason // the worst first
-}
-
-// Reason is a signal that lowered a verdict.
-type Reason struct {
-	Signal  string
-	Level   run.Severity
-	Text    string
-	Advice  string
-	Windows int           // that were at least amber
-	Worst   time.Duration // begin of the worst window, since the begin of the load
-}
-
-// Judge judges a run by its windows, in order. The zero value is ready to use. It must not
+// Judge finds, in the windows of a run, what disturbed gobench. The zero value is ready to use. It must not
 // be used by several goroutines at once.
 type Judge struct {
-	total    time.Duration // of the windows judged
-	windows  int
+	windows  int // judged
 	tracks   map[string]*track
 	held     map[Metric]held // latest figures, used until the next sample is due
 	arrears  map[string]*arrears
@@ -50,6 +23,7 @@ type Judge struct {
 	starting starting
 	others   float64 // CPU time of other processes, in thousandths of the machine times seconds
 	sampled  time.Duration
+	own      time.Duration           // gobench's own delay in the windows
 	levels   map[string]run.Severity // of the window that Add is judging
 }
 
@@ -62,20 +36,13 @@ type held struct {
 // track is the state of a signal.
 type track struct {
 	signal
-	levels  [run.Red + 1]spell // amber includes red windows
-	windows int
+	windows int // that were at least amber, as for total and own
 	worst   float64
 	most    run.Severity // of the worst window
 	at      time.Duration
-	detail  string  // of the worst window, if the signal has a text for it
-	total   float64 // of the windows that were at least amber
-}
-
-// spell is how long a level lasted.
-type spell struct {
-	time, row, longest time.Duration
-	windows, most      int // of the current row and of the longest
-	n                  int // windows in all
+	detail  string // of the worst window, if the signal has a text for it
+	total   float64
+	own     time.Duration
 }
 
 // Add judges the next window. It returns the level, amber or red, of each signal that is
@@ -95,11 +62,11 @@ func (j *Judge) add(w *Window) {
 	j.plateau.add(w)
 	j.starting.add(w)
 	if w.Warmup {
-		j.achieved(w, false)
+		j.achieved(w)
 		return
 	}
-	j.total += w.Length
 	j.windows++
+	j.own += w.Own
 	values := j.values(w)
 	others, known := 0.0, false
 	if cpu, ok := values[CPU]; ok {
@@ -107,9 +74,7 @@ func (j *Judge) add(w *Window) {
 		j.others += others * w.Length.Seconds()
 		j.sampled += w.Length
 	}
-	crowded := others > busy || values[Steal] > stealAmber || values[Pressure] > pressed && others > values[OwnCPU]
-
-	late := j.achieved(w, crowded) > run.Fine // starts, goroutines or the whole process are late
+	late := j.achieved(w) > run.Fine // starts, goroutines or the whole process are late
 	loads := j.loads(w)
 	for _, l := range loads {
 		if l.Starts > 0 {
@@ -117,7 +82,7 @@ func (j *Judge) add(w *Window) {
 		}
 	}
 	for _, s := range signals {
-		if v, is := values[s.metric]; is && s.yields && !s.late && grade(v, s.amber, s.red) > run.Fine {
+		if v, is := values[s.metric]; is && s.lates && grade(v, s.amber, s.red) > run.Fine {
 			late = true
 		}
 	}
@@ -133,7 +98,7 @@ func (j *Judge) add(w *Window) {
 		if s.late && !late {
 			g = run.Fine
 		}
-		j.note(w, s, v, lower(s, g, crowded), "")
+		j.note(w, s, v, g, "")
 	}
 	if known {
 		g := run.Fine
@@ -142,7 +107,7 @@ func (j *Judge) add(w *Window) {
 		}
 		j.note(w, neighbourSignal, others, g, "")
 	}
-	j.lags(w, loads, crowded)
+	j.lags(w, loads)
 	j.note(w, filesSignal, float64(w.NoFiles), grade(float64(w.NoFiles), none, 0), "")
 	j.note(w, portsSignal, float64(w.NoPorts), grade(float64(w.NoPorts), none, 0), "")
 }
@@ -160,16 +125,12 @@ func (j *Judge) loads(w *Window) []Load {
 	return slices.DeleteFunc(slices.Clone(w.Loads), func(l Load) bool { return l.Starts < few })
 }
 
-// lags notes the class of loads with the worst start lag in w, and how late starts were that
-// matter only for high percentiles. It notes nothing if nothing started.
-func (j *Judge) lags(w *Window, loads []Load, crowded bool) {
+// lags notes the class of loads with the worst start lag in w. It notes nothing if nothing started.
+func (j *Judge) lags(w *Window, loads []Load) {
 	worst, at := -1.0, run.Fine
-	detail, tail := "", 0.0
+	detail := ""
 	for _, l := range loads {
 		late, g := float64(l.late()), l.grade()
-		if g == run.Fine && l.outweighs(l.late()) { // else the text of the verdict has it
-			tail = max(tail, late)
-		}
 		if l.Starts == 0 || g < at || g == at && late <= worst {
 			continue
 		}
@@ -180,18 +141,8 @@ func (j *Judge) lags(w *Window, loads []Load, crowded bool) {
 		}
 	}
 	if worst >= 0 {
-		j.note(w, tailSignal, tail, grade(tail, 0, none), "")
-		j.note(w, lagSignal, worst, lower(lagSignal, at, crowded), detail)
+		j.note(w, lagSignal, worst, at, detail)
 	}
-}
-
-// lower returns the level that counts while others use the machine: g, but at most amber
-// for a signal that yields to them.
-func lower(s signal, g run.Severity, crowded bool) run.Severity {
-	if s.yields && crowded {
-		return min(g, run.Amber)
-	}
-	return g
 }
 
 // values returns the window's figures, and those of the last sample that are still in use:
@@ -239,48 +190,11 @@ func (j *Judge) note(w *Window, s signal, v float64, g run.Severity, detail stri
 	if g > run.Fine {
 		t.windows++
 		t.total += v
-	}
-	for l := run.Amber; l <= run.Red; l++ {
-		t.levels[l].add(w.Length, g >= l)
+		t.own += w.Own
 	}
 	if g > t.most || g == t.most && g > run.Fine && v > t.worst {
 		t.most, t.worst, t.at, t.detail = g, v, w.From, detail
 	}
-}
-
-// add adds a window; one that is not bad ends the current row.
-func (s *spell) add(length time.Duration, bad bool) {
-	if !bad {
-		s.row, s.windows = 0, 0
-		return
-	}
-	s.time += length
-	s.n++
-	s.row += length
-	s.windows++
-	if s.windows > s.most || s.row > s.longest {
-		s.longest, s.most = max(s.longest, s.row), max(s.most, s.windows)
-	}
-}
-
-// counts reports whether a level lasted long enough, in a run of total, to lower a verdict;
-// with instant, any time is enough.
-func (s *spell) counts(total time.Duration, instant bool) bool {
-	return s.time > 0 && (instant || s.most >= rowWindows && s.longest >= rowTime || float64(s.time) >= runShare*float64(total))
-}
-
-// level returns the signal's level over the windows so far: the worst that lasted long
-// enough (see spell.counts). A single red window in a run of more than three counts as
-// amber, unless the signal is instant.
-func (t *track) level(j *Judge) run.Severity {
-	l := run.Red
-	if t.levels[run.Red].n == 1 && j.windows > single && !t.instant {
-		l = run.Amber
-	}
-	for l > run.Fine && !t.levels[l].counts(j.total, t.instant) {
-		l--
-	}
-	return l
 }
 
 // calm is the mean of a figure over the windows in which it was fine.
@@ -312,42 +226,64 @@ func (j *Judge) Others() float64 {
 	return j.others / 1000 / j.sampled.Seconds()
 }
 
-// Verdict returns the verdict on the windows so far, VALID before the first; it may be
-// called at any time. missing lists the reasons why the totals are not exactly what the
-// executors counted: any makes it INVALID and is the first reason.
-func (j *Judge) Verdict(missing []string) Verdict {
-	v := Verdict{Word: run.Valid}
-	if len(missing) > 0 {
-		v.Word = run.Invalid
-		v.Reasons = append(v.Reasons, Reason{Signal: Totals, Level: run.Red,
-			Text:   "not all that was counted is in the totals: " + strings.Join(missing, "; "),
-			Advice: "run it again; if an executor died, its log says why"})
-	}
-	var bad []Reason
+// Reasons returns what disturbed gobench in the windows so far, what did most first: by how much
+// of its own delay was in the windows in which a signal was bad. Any call is possible at any time.
+func (j *Judge) Reasons() (all []run.Reason) {
 	for _, t := range j.tracks {
-		l := t.level(j)
-		if l == run.Fine || t.signal.note {
+		if t.most == run.Fine || t.signal.note || t.name == Rate {
 			continue
 		}
-		if v.Word != run.Invalid {
-			v.Word = run.Suspect
-			if l == run.Red && !t.host {
-				v.Word = run.Invalid
-			}
-		}
-		text := t.detail
-		if text == "" {
+		r := run.Reason{Signal: t.name, Level: t.most, Text: t.detail, Advice: t.advice, Windows: t.windows, Worst: t.at.Seconds()}
+		if r.Text == "" {
 			value := t.worst
 			if t.signal.sum {
 				value = t.total
 			}
-			text = t.text(value)
+			r.Text = t.text(value)
 		}
-		bad = append(bad, Reason{Signal: t.name, Level: l, Text: text, Advice: t.advice, Windows: t.windows, Worst: t.at})
+		if j.own > 0 {
+			r.Share = float64(t.own) / float64(j.own)
+		}
+		all = append(all, r)
 	}
-	slices.SortFunc(bad, func(a, b Reason) int {
-		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.Signal, b.Signal))
+	if r := j.missed(); r != nil {
+		all = append(all, *r)
+	}
+	SortReasons(all)
+	return all
+}
+
+// Own returns the sum of gobench's own delay in the windows so far.
+func (j *Judge) Own() time.Duration { return j.own }
+
+// SortReasons sorts reasons by what they did, to a tenth, then the worst first, then what was bad in
+// the fewest intervals: it fits best.
+func SortReasons(all []run.Reason) {
+	tenths := func(r run.Reason) float64 { return math.Round(r.Share * 10) }
+	slices.SortFunc(all, func(a, b run.Reason) int {
+		return cmp.Or(cmp.Compare(tenths(b), tenths(a)), cmp.Compare(b.Level, a.Level), cmp.Compare(a.Windows, b.Windows), cmp.Compare(a.Signal, b.Signal))
 	})
-	v.Reasons = append(v.Reasons, bad...)
-	return v
+}
+
+// missed returns a reason if more starts than is allowed of a class, the worst of them, were due so
+// far and gobench itself did not begin them; nil if not.
+func (j *Judge) missed() *run.Reason {
+	var worst missed
+	var text string
+	for _, class := range slices.Sorted(maps.Keys(j.arrears)) {
+		a := j.arrears[class]
+		m := a.all()
+		if m.n, m.due = m.n-a.before.n, m.due-a.before.due; m.n >= least && m.share() > worst.share() {
+			worst, text = m, m.text(class)
+		}
+	}
+	level := grade(worst.share(), rateSignal.amber, rateSignal.red)
+	if level == run.Fine {
+		return nil
+	}
+	r := &run.Reason{Signal: Rate, Level: level, Text: text, Advice: rateSignal.advice}
+	if t := j.tracks[Rate]; t != nil {
+		r.Windows, r.Worst = t.windows, t.at.Seconds()
+	}
+	return r
 }

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -22,12 +23,12 @@ func windows(n, bad int, f func(*Window)) []*Window {
 	return all
 }
 
-func judged(all []*Window) Verdict {
+func judged(all []*Window) []run.Reason {
 	var j Judge
 	for _, w := range all {
 		j.Add(w)
 	}
-	return j.Verdict(nil)
+	return j.Reasons()
 }
 
 func is(m Metric, v float64) func(*Window) { return func(w *Window) { w.Values[m] = v } }
@@ -68,90 +69,87 @@ func TestSignals(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		f       func(*Window)
-		word    run.Verdict
 		reasons string // signal and level of each
 	}{
-		{"nothing", func(*Window) {}, run.Valid, ""},
-		{"no figures at all", func(w *Window) { w.Values = nil }, run.Valid, ""},
-		{"start lag at its limit", lags(ms, 20*time.Millisecond), run.Valid, ""},
-		{"start lag", late, run.Suspect, "start_lag amber"},
-		{"start lag at its second limit", lags(10*ms, 20*time.Millisecond), run.Suspect, "start_lag amber"},
-		{"much start lag", lags(10*ms+1, 20*time.Millisecond), run.Invalid, "start_lag red"},
-		{"start lag of a twentieth of the response time", lags(50*ms, time.Second), run.Valid, ""},
-		{"start lag of more than that", lags(50*ms+1, time.Second), run.Invalid, "start_lag red"},
-		{"a little start lag of more than that", lags(2*ms, 39*ms), run.Suspect, "start_lag amber"},
-		{"median start lag of half the response time", half(600*time.Microsecond, ms), run.Invalid, "start_lag red"},
-		{"median start lag of less than half the response time", half(500*time.Microsecond, ms), run.Valid, ""},
-		{"median start lag of half a small response time", half(500*time.Microsecond, 100*time.Microsecond), run.Valid, ""},
-		{"start lag in the tail, of half a small response time", lags(900*time.Microsecond, 100*time.Microsecond), run.Valid, ""},
-		{"the worst class decides", all(lags(0, 0), lags(11*ms, 20*time.Millisecond), late), run.Invalid, "start_lag red"},
-		{"a class without starts", func(w *Window) { w.Loads = []Load{{Class: "a", P99: time.Second}} }, run.Valid, ""},
-		{"one late start of fifty", func(w *Window) { w.Loads = []Load{{Starts: 50, P90: ms / 2, P99: time.Second}} }, run.Valid, ""},
-		{"99 % of the planned rate", begun(1000, 990), run.Valid, ""},
-		{"98.9 % of the planned rate", begun(1000, 989), run.Suspect, "rate amber"},
-		{"95 % of the planned rate", begun(1000, 950), run.Suspect, "rate amber"},
-		{"94.9 % of the planned rate", begun(1000, 949), run.Invalid, "rate red"},
-		{"94.9 % of the planned rate among neighbours", all(crowd, begun(1000, 949)), run.Suspect, "cpu amber, neighbours amber, rate amber"},
-		{"nothing that was planned began", begun(1000, 0), run.Invalid, "rate red"},
-		{"nothing was planned", begun(0, 0), run.Valid, ""},
-		{"one start under way a window", begun(10, 9), run.Valid, ""},
-		{"quota in use, all on time", is(QuotaCPU, 1000), run.Valid, ""},
-		{"quota in use, at its limit, and late", all(is(QuotaCPU, 800), late), run.Suspect, "start_lag amber"},
-		{"quota in use, and late", all(is(QuotaCPU, 801), late), run.Suspect, "cpu_quota amber, start_lag amber"},
-		{"quota nearly used up, and late", all(is(QuotaCPU, 901), late), run.Invalid, "cpu_quota red, start_lag amber"},
-		{"limit of memory", is(MemoryLimit, 900), run.Valid, ""},
-		{"limit of memory nearly reached", is(MemoryLimit, 901), run.Suspect, "memory_limit red"},
-		{"link at its limit", is(Link, 800), run.Valid, ""},
-		{"link", is(Link, 801), run.Suspect, "link amber"},
-		{"all CPUs in use, all on time", is(CPU, 1000), run.Valid, ""},
-		{"own CPU use, and late", all(is(CPU, 950), is(OwnCPU, 900), late), run.Suspect, "cpu amber, start_lag amber"},
-		{"CPU at its limit, and late", all(is(CPU, 800), is(OwnCPU, 800), late), run.Suspect, "start_lag amber"},
-		{"CPU in use and goroutines late", all(is(CPU, 950), is(OwnCPU, 900), is(Scheduler, 2e6)), run.Suspect, "cpu amber, scheduler amber"},
-		{"others' CPU use, all on time", crowd, run.Valid, ""},
-		{"others' CPU use makes late: never INVALID", all(crowd, lags(50*ms, 20*time.Millisecond)), run.Suspect, "cpu amber, neighbours amber, start_lag amber"},
-		{"steal makes late: never INVALID", all(is(Steal, 300), is(Canary, 1e9)), run.Suspect, "steal red, canary amber"},
-		{"a crowd of waiting processes: never INVALID", all(is(CPU, 500), is(OwnCPU, 100), is(Pressure, 251), lags(50*ms, 20*time.Millisecond)), run.Suspect, "cpu_pressure amber, start_lag amber"},
-		{"gobench's own waiting processes", all(is(CPU, 500), is(OwnCPU, 300), is(Pressure, 251), lags(50*ms, 20*time.Millisecond)), run.Invalid, "start_lag red, cpu_pressure amber"},
-		{"steal at its limit", is(Steal, 20), run.Valid, ""},
-		{"steal", is(Steal, 21), run.Suspect, "steal amber"},
-		{"pressure, all on time", is(Pressure, 900), run.Valid, ""},
-		{"pressure, and late", all(is(Pressure, 101), late), run.Suspect, "cpu_pressure amber, start_lag amber"},
-		{"quota", is(Throttled, 1), run.Suspect, "throttled amber"},
-		{"quota, often", is(Throttled, 101), run.Invalid, "throttled red"},
-		{"memory at its limit", is(Memory, 900), run.Valid, ""},
-		{"memory", is(Memory, 901), run.Suspect, "memory red"},
-		{"swap", is(SwapIn, 1), run.Suspect, "swap_in red"},
-		{"scheduler at its limit", is(Scheduler, 1e6), run.Valid, ""},
-		{"scheduler", is(Scheduler, 10e6), run.Suspect, "scheduler amber"},
-		{"scheduler, much", is(Scheduler, 10e6+1), run.Invalid, "scheduler red"},
-		{"GC pause at its limit", is(GCPause, 5e6), run.Valid, ""},
-		{"GC pause", is(GCPause, 5e6+1), run.Suspect, "gc_pause amber"},
-		{"GC CPU at its limit", is(GCCPU, 100), run.Valid, ""},
-		{"GC CPU", is(GCCPU, 250), run.Suspect, "gc_cpu amber"},
-		{"GC CPU, much", is(GCCPU, 251), run.Invalid, "gc_cpu red"},
-		{"canary at its limit", is(Canary, 5e6), run.Valid, ""},
-		{"canary", is(Canary, 20e6), run.Suspect, "canary amber"},
-		{"canary, much", is(Canary, 20e6+1), run.Invalid, "canary red"},
-		{"drops", is(Drops, 1), run.Suspect, "drops amber"},
-		{"segments sent again are no fault of ours", is(Retransmits, 500), run.Valid, ""},
-		{"no files", func(w *Window) { w.NoFiles = 1 }, run.Invalid, "local_fd red"},
-		{"no ports", func(w *Window) { w.NoPorts = 1 }, run.Invalid, "local_port red"},
-		{"clock at its limit", is(ClockStep, 100e6), run.Valid, ""},
-		{"clock", is(ClockStep, 100e6+1), run.Suspect, "clock_step amber"},
-		{"a warm-up does not count", func(w *Window) { w.Warmup, w.NoFiles = true, 1 }, run.Valid, ""},
+		{"nothing", func(*Window) {}, ""},
+		{"no figures at all", func(w *Window) { w.Values = nil }, ""},
+		{"start lag at its limit", lags(ms, 20*time.Millisecond), ""},
+		{"start lag", late, "start_lag amber"},
+		{"start lag at its second limit", lags(10*ms, 20*time.Millisecond), "start_lag amber"},
+		{"much start lag", lags(10*ms+1, 20*time.Millisecond), "start_lag red"},
+		{"start lag of a twentieth of the response time", lags(50*ms, time.Second), ""},
+		{"start lag of more than that", lags(50*ms+1, time.Second), "start_lag red"},
+		{"a little start lag of more than that", lags(2*ms, 39*ms), "start_lag amber"},
+		{"median start lag of half the response time", half(600*time.Microsecond, ms), "start_lag red"},
+		{"median start lag of less than half the response time", half(500*time.Microsecond, ms), ""},
+		{"median start lag of half a small response time", half(500*time.Microsecond, 100*time.Microsecond), ""},
+		{"start lag in the tail, of half a small response time", lags(900*time.Microsecond, 100*time.Microsecond), ""},
+		{"the worst class decides", all(lags(0, 0), lags(11*ms, 20*time.Millisecond), late), "start_lag red"},
+		{"a class without starts", func(w *Window) { w.Loads = []Load{{Class: "a", P99: time.Second}} }, ""},
+		{"one late start of fifty", func(w *Window) { w.Loads = []Load{{Starts: 50, P90: ms / 2, P99: time.Second}} }, ""},
+		{"99 % of the planned rate", begun(1000, 990), ""},
+		{"98.9 % of the planned rate", begun(1000, 989), "rate amber"},
+		{"95 % of the planned rate", begun(1000, 950), "rate amber"},
+		{"94.9 % of the planned rate", begun(1000, 949), "rate red"},
+		{"94.9 % of the planned rate among neighbours", all(crowd, begun(1000, 949)), "rate red, cpu amber, neighbours amber"},
+		{"nothing that was planned began", begun(1000, 0), "rate red"},
+		{"nothing was planned", begun(0, 0), ""},
+		{"quota in use, all on time", is(QuotaCPU, 1000), ""},
+		{"quota in use, at its limit, and late", all(is(QuotaCPU, 800), late), "start_lag amber"},
+		{"quota in use, and late", all(is(QuotaCPU, 801), late), "cpu_quota amber, start_lag amber"},
+		{"quota nearly used up, and late", all(is(QuotaCPU, 901), late), "cpu_quota red, start_lag amber"},
+		{"limit of memory", is(MemoryLimit, 900), ""},
+		{"limit of memory nearly reached", is(MemoryLimit, 901), "memory_limit red"},
+		{"link at its limit", is(Link, 800), ""},
+		{"link", is(Link, 801), "link amber"},
+		{"all CPUs in use, all on time", is(CPU, 1000), ""},
+		{"own CPU use, and late", all(is(CPU, 950), is(OwnCPU, 900), late), "cpu amber, start_lag amber"},
+		{"CPU at its limit, and late", all(is(CPU, 800), is(OwnCPU, 800), late), "start_lag amber"},
+		{"CPU in use and goroutines late", all(is(CPU, 950), is(OwnCPU, 900), is(Scheduler, 2e6)), "cpu amber, scheduler amber"},
+		{"others' CPU use, all on time", crowd, ""},
+		{"others' CPU use makes late", all(crowd, lags(50*ms, 20*time.Millisecond)), "start_lag red, cpu amber, neighbours amber"},
+		{"steal makes late", all(is(Steal, 300), is(Canary, 1e9)), "canary red, steal red"},
+		{"a crowd of waiting processes", all(is(CPU, 500), is(OwnCPU, 100), is(Pressure, 251), lags(50*ms, 20*time.Millisecond)), "start_lag red, cpu_pressure amber"},
+		{"gobench's own waiting processes", all(is(CPU, 500), is(OwnCPU, 300), is(Pressure, 251), lags(50*ms, 20*time.Millisecond)), "start_lag red, cpu_pressure amber"},
+		{"steal at its limit", is(Steal, 20), ""},
+		{"steal", is(Steal, 21), "steal amber"},
+		{"pressure, all on time", is(Pressure, 900), ""},
+		{"pressure, and late", all(is(Pressure, 101), late), "cpu_pressure amber, start_lag amber"},
+		{"quota", is(Throttled, 1), "throttled amber"},
+		{"quota, often", is(Throttled, 101), "throttled red"},
+		{"memory at its limit", is(Memory, 900), ""},
+		{"memory", is(Memory, 901), "memory red"},
+		{"swap", is(SwapIn, 1), "swap_in red"},
+		{"scheduler at its limit", is(Scheduler, 1e6), ""},
+		{"scheduler", is(Scheduler, 10e6), "scheduler amber"},
+		{"scheduler, much", is(Scheduler, 10e6+1), "scheduler red"},
+		{"GC pause at its limit", is(GCPause, 5e6), ""},
+		{"GC pause", is(GCPause, 5e6+1), "gc_pause amber"},
+		{"GC CPU at its limit", is(GCCPU, 100), ""},
+		{"GC CPU", is(GCCPU, 250), "gc_cpu amber"},
+		{"GC CPU, much", is(GCCPU, 251), "gc_cpu red"},
+		{"canary at its limit", is(Canary, 5e6), ""},
+		{"canary", is(Canary, 20e6), "canary amber"},
+		{"canary, much", is(Canary, 20e6+1), "canary red"},
+		{"drops", is(Drops, 1), "drops amber"},
+		{"segments sent again are no fault of ours", is(Retransmits, 500), ""},
+		{"no files", func(w *Window) { w.NoFiles = 1 }, "local_fd red"},
+		{"no ports", func(w *Window) { w.NoPorts = 1 }, "local_port red"},
+		{"clock at its limit", is(ClockStep, 100e6), ""},
+		{"clock", is(ClockStep, 100e6+1), "clock_step amber"},
+		{"a warm-up does not count", func(w *Window) { w.Warmup, w.NoFiles = true, 1 }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := judged(windows(20, 20, tt.f))
 			var got []string
-			for _, r := range v.Reasons {
+			for _, r := range judged(windows(20, 20, tt.f)) {
 				got = append(got, r.Signal+" "+r.Level.String())
 				raised[r.Signal] = true
 				if r.Text == "" || r.Advice == "" || r.Windows != 20 {
 					t.Errorf("reason %+v", r)
 				}
 			}
-			if v.Word != tt.word || strings.Join(got, ", ") != tt.reasons {
-				t.Errorf("%s because of %q, want %s because of %q", v.Word, strings.Join(got, ", "), tt.word, tt.reasons)
+			if strings.Join(got, ", ") != tt.reasons {
+				t.Errorf("%q, want %q", strings.Join(got, ", "), tt.reasons)
 			}
 		})
 	}
@@ -182,33 +180,18 @@ func TestLevelsOfAWindow(t *testing.T) {
 	}
 }
 
-// Three windows in a row count, or 5 % of the run; a failure because no file descriptor or
-// port was free, or a jump of the clock, counts at once.
-func TestWhenASignalCounts(t *testing.T) {
+// What came with most of gobench's own delay is first, also if something else was worse by itself.
+func TestReasonsByWhatTheyDid(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		all  []*Window
-		word run.Verdict
-	}{
-		{"two of a long run", windows(1000, 2, is(GCCPU, 300)), run.Valid},
-		{"three in a row", windows(1000, 3, is(GCCPU, 300)), run.Invalid},
-		{"two of 40", windows(40, 2, is(GCCPU, 300)), run.Invalid},
-		{"two of 41", windows(41, 2, is(GCCPU, 300)), run.Valid},
-		{"one of 20 is amber", windows(20, 1, is(GCCPU, 300)), run.Suspect},
-		{"one of 3 is red", windows(3, 1, is(GCCPU, 300)), run.Invalid},
-		{"one lost port", windows(1000, 1, func(w *Window) { w.NoPorts = 1 }), run.Invalid},
-		{"one jump", windows(1000, 1, is(ClockStep, 1e9)), run.Suspect},
-		{"short windows: three in a row are not 3 s", short(100, 3), run.Valid},
-		{"short windows: 5 %", short(100, 5), run.Invalid},
-		{"short windows: 3 s", short(10_000, 30), run.Invalid},
-		{"scattered", append(windows(50, 2, is(Canary, 1e9)), windows(50, 2, is(Canary, 1e9))...), run.Valid},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if v := judged(tt.all); v.Word != tt.word {
-				t.Errorf("%s because of %+v, want %s", v.Word, v.Reasons, tt.word)
-			}
-		})
+	ws := windows(10, 2, all(is(GCCPU, 300), func(w *Window) { w.Own = time.Second }))
+	ws[5].Values[Canary], ws[5].Own = 6e6, 6*time.Second
+	ws[6].Values[Drops], ws[6].Own = 1, 2*time.Second
+	var got []string
+	for _, r := range judged(ws) {
+		got = append(got, fmt.Sprintf("%s %.1f", r.Signal, r.Share))
+	}
+	if want := "canary 0.6 gc_cpu 0.2 drops 0.2"; strings.Join(got, " ") != want {
+		t.Errorf("%v, want %s", got, want)
 	}
 }
 
@@ -233,16 +216,20 @@ func TestRestOfARun(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		all  []*Window
-		want run.Verdict
+		want string
 	}{
-		{"behind whole intervals", append(windows(4, 1, lags(20*time.Millisecond, 20*time.Millisecond)), rest(4*time.Second, 5*time.Millisecond, 9)), run.Suspect},
-		{"alone", []*Window{rest(0, 5*time.Millisecond, 9)}, run.Invalid},
-		{"as a fifth of the run", append(windows(1, 0, nil), rest(time.Second, 250*time.Millisecond, 9)), run.Invalid},
-		{"with many starts", append(windows(1, 0, nil), rest(time.Second, 90*time.Millisecond, 10)), run.Invalid},
-		{"with few starts", append(windows(1, 0, nil), rest(time.Second, 90*time.Millisecond, 9)), run.Valid},
+		{"behind whole intervals", append(windows(4, 1, lags(20*time.Millisecond, 20*time.Millisecond)), rest(4*time.Second, 5*time.Millisecond, 9)), "start_lag red"},
+		{"alone", []*Window{rest(0, 5*time.Millisecond, 9)}, "start_lag red"},
+		{"as a fifth of the run", append(windows(1, 0, nil), rest(time.Second, 250*time.Millisecond, 9)), "start_lag red"},
+		{"with many starts", append(windows(1, 0, nil), rest(time.Second, 90*time.Millisecond, 10)), "start_lag red"},
+		{"with few starts", append(windows(1, 0, nil), rest(time.Second, 90*time.Millisecond, 9)), ""},
 	} {
-		if v := judged(tt.all); v.Word != tt.want {
-			t.Errorf("%s: %s because of %+v, want %s", tt.name, v.Word, v.Reasons, tt.want)
+		got := ""
+		for _, r := range judged(tt.all) {
+			got += r.Signal + " " + r.Level.String()
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
@@ -254,7 +241,7 @@ func TestAFigureStandsUntilTheNextSample(t *testing.T) {
 		ws[i].Values = map[Metric]float64{GCCPU: 300, Drops: 1}
 	}
 	v := judged(ws)
-	if v.Word != run.Invalid || v.Reasons[0].Signal != "gc_cpu" || v.Reasons[0].Windows != 40 || v.Reasons[1].Signal != "drops" || v.Reasons[1].Windows != 4 {
+	if len(v) != 2 || v[0].Signal != "gc_cpu" || v[0].Windows != 40 || v[1].Signal != "drops" || v[1].Windows != 4 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -269,14 +256,14 @@ func TestReasonsTellTheWorst(t *testing.T) {
 	for _, w := range ws {
 		j.Add(w)
 	}
-	v := j.Verdict([]string{"executor 0: its last batch has not come"})
-	if v.Word != run.Invalid || len(v.Reasons) != 3 || v.Reasons[0].Signal != Totals {
+	v := j.Reasons()
+	if len(v) != 2 {
 		t.Fatalf("%+v", v)
 	}
-	if r := v.Reasons[1]; r.Signal != LocalFiles || !strings.HasPrefix(r.Text, "7 operations") || r.Worst != 3*time.Second || r.Windows != 2 {
+	if r := v[0]; r.Signal != LocalFiles || !strings.HasPrefix(r.Text, "7 operations") || r.Worst != 3 || r.Windows != 2 {
 		t.Errorf("%+v", r)
 	}
-	if r := v.Reasons[2]; r.Worst != 2*time.Second || r.Windows != 4 || r.Text != "starts of class buyer were up to 12.3 ms late, and not for want of a free user" {
+	if r := v[1]; r.Worst != 2 || r.Windows != 4 || r.Text != "starts of class buyer were up to 12.3 ms late, and not for want of a free user" {
 		t.Errorf("%+v", r)
 	}
 	if got := j.Others(); got < 0.0999 || got > 0.1001 {

@@ -13,7 +13,7 @@ import (
 // sorted as texts; nil without any.
 func (j *Judge) Notes() (notes []string) {
 	for _, t := range j.tracks {
-		if l := t.level(j); t.signal.note && l > run.Fine {
+		if t.signal.note && t.most > run.Fine {
 			when := fmt.Sprintf("in %d intervals, the worst at %s", t.windows, duration(float64(t.at)))
 			if t.windows == 1 {
 				when = "in one interval, at " + duration(float64(t.at))

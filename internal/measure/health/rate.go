@@ -9,7 +9,8 @@ import (
 
 // arrears is how far gobench is behind the schedule of one class.
 type arrears struct {
-	planned, started, behind int64 // since the load began; behind: at present
+	planned, started, behind int64  // since the load began; behind: at present
+	before                   missed // by the end of the last warm-up
 
 	// Since the last whole second was judged, and its result:
 	length time.Duration
@@ -27,6 +28,11 @@ func (m missed) share() float64 {
 		return 0
 	}
 	return 1000 * float64(m.n) / float64(m.due)
+}
+
+// all returns what was missed since the load began.
+func (a *arrears) all() missed {
+	return missed{a.planned - a.started + a.behind, a.planned + a.behind}
 }
 
 // least is how many starts must be missing before their share means anything.
@@ -58,11 +64,15 @@ func (a *arrears) add(l Load, length time.Duration) missed {
 	return now
 }
 
-// achieved notes the class that fell behind its plan the most and returns its level;
-// crowded, that others use the machine, lowers only what is noted (see lower). In a
+// text describes m, of a class.
+func (m missed) text(class string) string {
+	return fmt.Sprintf("class %s reached %s of its planned rate: %d of %d starts did not begin, and not for want of a free user", class, percent(max(0, 1000-m.share())), m.n, m.due)
+}
+
+// achieved notes the class that fell behind its plan the most and returns its level. In a
 // warm-up, or if no class has a plan, it returns fine and notes nothing; it must still be
 // called with every window.
-func (j *Judge) achieved(w *Window, crowded bool) (g run.Severity) {
+func (j *Judge) achieved(w *Window) (g run.Severity) {
 	if j.arrears == nil {
 		j.arrears = map[string]*arrears{}
 	}
@@ -75,16 +85,18 @@ func (j *Judge) achieved(w *Window, crowded bool) (g run.Severity) {
 			j.arrears[l.Class] = a
 		}
 		m := a.add(l, w.Length)
+		if w.Warmup {
+			a.before = a.all()
+		}
 		paced = paced || m.due > 0
 		if m.share() > worst.share() {
-			worst = m
-			detail = fmt.Sprintf("class %s reached %s of its planned rate: %d of %d starts did not begin, and not for want of a free user", l.Class, percent(max(0, 1000-m.share())), m.n, m.due)
+			worst, detail = m, m.text(l.Class)
 		}
 	}
 	if !paced || w.Warmup {
 		return run.Fine
 	}
 	g = grade(worst.share(), rateSignal.amber, rateSignal.red)
-	j.note(w, rateSignal, worst.share(), lower(rateSignal, g, crowded), detail)
+	j.note(w, rateSignal, worst.share(), g, detail)
 	return g
 }

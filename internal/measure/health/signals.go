@@ -16,13 +16,11 @@ type signal struct {
 	amber  float64 // above it; a value of metric
 	red    float64
 
-	host    bool // the fault of the machine or its other tenants: never INVALID by itself
-	yields  bool // at most amber while others use the machine, as they are then the cause
-	late    bool // counts only while starts or goroutines are late as well
-	instant bool // one window is enough
-	sum     bool // the text shows the sum of all windows
-	note    bool // lowers no verdict
-	advice  string
+	lates  bool // bad, it means that gobench was late
+	late   bool // counts only while starts or goroutines are late as well
+	sum    bool // the text shows the sum of all windows
+	note   bool // lowers no verdict
+	advice string
 
 	text func(worst float64) string
 }
@@ -42,53 +40,54 @@ const (
 	Totals     = "totals"
 )
 
-const moreCPU = "run gobench on CPUs of its own, or spread the load over more machines"
+// MoreCPU is advice against most kinds of lateness.
+const MoreCPU = "run gobench on CPUs of its own, or spread the load over more machines"
 
 // signals are the rules for a Sampler's figures; docs/truth.md lists them.
 var signals = []signal{
-	{name: "cpu", metric: CPU, amber: 800, red: none, host: true, late: true, advice: moreCPU, text: func(v float64) string {
+	{name: "cpu", metric: CPU, amber: 800, red: none, late: true, advice: MoreCPU, text: func(v float64) string {
 		return fmt.Sprintf("%s of this machine's CPUs were in use while gobench was late", percent(v))
 	}},
 	{name: "throttled", metric: Throttled, amber: 0, red: 100, advice: "raise the CPU quota of gobench's container or cgroup, or lower the load", text: func(v float64) string {
 		return fmt.Sprintf("the CPU quota held gobench back in %s of its periods", percent(v))
 	}},
-	{name: "cpu_quota", metric: QuotaCPU, amber: 800, red: 900, yields: true, late: true, advice: "raise the CPU quota of gobench's container or cgroup, or lower the load", text: func(v float64) string {
+	{name: "cpu_quota", metric: QuotaCPU, amber: 800, red: 900, late: true, advice: "raise the CPU quota of gobench's container or cgroup, or lower the load", text: func(v float64) string {
 		return fmt.Sprintf("%s of the CPU quota of gobench's cgroup were in use while gobench was late", percent(v))
 	}},
-	{name: "cpu_pressure", metric: Pressure, amber: 100, red: none, host: true, late: true, advice: moreCPU, text: func(v float64) string {
+	{name: "cpu_pressure", metric: Pressure, amber: 100, red: none, late: true, advice: MoreCPU, text: func(v float64) string {
 		return fmt.Sprintf("processes of this machine waited for a CPU in %s of the time while gobench was late", percent(v))
 	}},
-	{name: "steal", metric: Steal, amber: stealAmber, red: 100, host: true, advice: "use a machine whose CPUs are not shared with other tenants", text: func(v float64) string {
+	{name: "steal", metric: Steal, amber: stealAmber, red: 100, advice: "use a machine whose CPUs are not shared with other tenants", text: func(v float64) string {
 		return fmt.Sprintf("the hypervisor withheld %s of the CPU time (steal)", percent(v))
 	}},
-	{name: "memory", metric: Memory, amber: none, red: 900, host: true, advice: "add memory to the machine, or use fewer users or smaller data", text: func(v float64) string {
+	{name: "memory", metric: Memory, amber: none, red: 900, advice: "add memory to the machine, or use fewer users or smaller data", text: func(v float64) string {
 		return fmt.Sprintf("%s of this machine's memory was in use", percent(v))
 	}},
-	{name: "memory_limit", metric: MemoryLimit, amber: none, red: 900, host: true, advice: "raise the memory limit of gobench's container or cgroup, or use fewer users or smaller data", text: func(v float64) string {
+	{name: "memory_limit", metric: MemoryLimit, amber: none, red: 900, advice: "raise the memory limit of gobench's container or cgroup, or use fewer users or smaller data", text: func(v float64) string {
 		return fmt.Sprintf("%s of the memory that gobench's cgroup may have was in use", percent(v))
 	}},
-	{name: "swap_in", metric: SwapIn, amber: none, red: 0, host: true, advice: "switch swap off (swapoff -a), or add memory to the machine", text: func(v float64) string {
+	{name: "swap_in", metric: SwapIn, amber: none, red: 0, advice: "switch swap off (swapoff -a), or add memory to the machine", text: func(v float64) string {
 		return fmt.Sprintf("%.0f pages of memory came back from swap in one second", v)
 	}},
-	{name: "scheduler", metric: Scheduler, amber: millis, red: 10 * millis, yields: true, advice: "the scenario computes too much for these CPUs: simplify it, lower the load, or add machines", text: func(v float64) string {
+	{name: "scheduler", metric: Scheduler, lates: true, amber: millis, red: 10 * millis, advice: "the scenario computes too much for these CPUs: simplify it, lower the load, or add machines", text: func(v float64) string {
 		return fmt.Sprintf("goroutines that could run waited %s for a thread (p99)", duration(v))
 	}},
-	{name: "gc_pause", metric: GCPause, amber: 5 * millis, red: none, yields: true, advice: "allocate less in the scenario, or raise GOGC", text: func(v float64) string {
+	{name: "gc_pause", metric: GCPause, lates: true, amber: 5 * millis, red: none, advice: "allocate less in the scenario, or raise GOGC", text: func(v float64) string {
 		return fmt.Sprintf("garbage collection stopped gobench for %s (p99)", duration(v))
 	}},
 	{name: "gc_cpu", metric: GCCPU, amber: 100, red: 250, advice: "allocate less in the scenario's iterations, or raise GOGC", text: func(v float64) string {
 		return fmt.Sprintf("garbage collection took %s of gobench's CPUs", percent(v))
 	}},
-	{name: "canary", metric: Canary, amber: 5 * millis, red: 20 * millis, yields: true, advice: "something stopped gobench as a whole: a SIGSTOP, a suspended machine, too few CPUs; look at steal and at other processes", text: func(v float64) string {
+	{name: "canary", metric: Canary, lates: true, amber: 5 * millis, red: 20 * millis, advice: "something stopped gobench as a whole: a SIGSTOP, a suspended machine, too few CPUs; look at steal and at other processes", text: func(v float64) string {
 		return fmt.Sprintf("gobench did not run for up to %s at a stretch", duration(v))
 	}},
-	{name: "clock_step", metric: ClockStep, amber: 100 * millis, red: none, instant: true, advice: "times of day in this run are off; durations are not, they come from a clock that does not jump. Let the time service slew", text: func(v float64) string {
+	{name: "clock_step", metric: ClockStep, amber: 100 * millis, red: none, advice: "times of day in this run are off; durations are not, they come from a clock that does not jump. Let the time service slew", text: func(v float64) string {
 		return fmt.Sprintf("the wall clock jumped by %s", duration(v))
 	}},
-	{name: "drops", metric: Drops, amber: 0, red: none, host: true, advice: "raise net.core.netdev_max_backlog and netdev_budget, or spread the load over more machines", text: func(v float64) string {
+	{name: "drops", metric: Drops, amber: 0, red: none, advice: "raise net.core.netdev_max_backlog and netdev_budget, or spread the load over more machines", text: func(v float64) string {
 		return fmt.Sprintf("this machine dropped %.0f packets that it was too slow to take in one second", v)
 	}},
-	{name: "link", metric: Link, amber: 800, red: none, host: true, advice: "use a faster network card, smaller answers, or more machines", text: func(v float64) string {
+	{name: "link", metric: Link, amber: 800, red: none, advice: "use a faster network card, smaller answers, or more machines", text: func(v float64) string {
 		return fmt.Sprintf("a network card of this machine carried %s of what it can", percent(v))
 	}},
 	{name: "retransmits", metric: Retransmits, amber: 10, red: none, note: true, advice: "the network or the target loses packets; times have the repeats in them", text: func(v float64) string {
@@ -96,45 +95,40 @@ var signals = []signal{
 	}},
 }
 
-// OfHost reports whether a signal is about the machine or its other tenants: red, it makes no
-// verdict INVALID.
-func OfHost(name string) bool {
-	return slices.ContainsFunc(signals, func(s signal) bool { return s.name == name && s.host })
+// Known reports whether a signal is one of a Judge's.
+func Known(name string) bool {
+	return name == StartLag || name == Neighbours || Decides(name) || slices.ContainsFunc(signals, func(s signal) bool { return s.name == name })
+}
+
+// Decides reports whether a signal decides a verdict by itself: what it counts is in no time. Others
+// are causes: what they did is in the bounds of the figures.
+func Decides(name string) bool {
+	return name == LocalFiles || name == LocalPorts || name == Rate
 }
 
 // The rules for what is measured of the load itself.
 var (
-	lagSignal = signal{name: StartLag, yields: true, advice: moreCPU + ", or lower the rate; response times count from the planned start and so have this in them"}
+	lagSignal = signal{name: StartLag, advice: MoreCPU + ", or lower the rate; response times count from the planned start and so have this in them"}
 
-	tailSignal = signal{name: "fast_target", note: true, advice: "so fast a target's percentiles are in the service times", text: func(v float64) string {
-		return fmt.Sprintf("start lag of up to %s (p99) is more than half of the median response time: high percentiles of response times are gobench's as much as the target's", duration(v))
-	}}
+	rateSignal = signal{name: Rate, amber: 10, red: 50, advice: MoreCPU + ", or lower the rate: what is planned and does not begin is in no percentile"}
 
-	rateSignal = signal{name: Rate, amber: 10, red: 50, yields: true, advice: moreCPU + ", or lower the rate: what is planned and does not begin is in no percentile"}
-
-	neighbourSignal = signal{name: Neighbours, host: true, late: true, advice: "move the target and other programs to other machines, or wait until this one is quiet", text: func(v float64) string {
+	neighbourSignal = signal{name: Neighbours, late: true, advice: "move the target and other programs to other machines, or wait until this one is quiet", text: func(v float64) string {
 		return fmt.Sprintf("other processes used %s of this machine's CPUs while gobench was late", percent(v))
 	}}
-	filesSignal = signal{name: LocalFiles, instant: true, sum: true, advice: "raise the limit of open files (ulimit -n, LimitNOFILE) above the number of connections", text: func(v float64) string {
+	filesSignal = signal{name: LocalFiles, sum: true, advice: "raise the limit of open files (ulimit -n, LimitNOFILE) above the number of connections", text: func(v float64) string {
 		return fmt.Sprintf("%.0f operations failed because this machine let gobench open no more files; the target is not to blame", v)
 	}}
-	portsSignal = signal{name: LocalPorts, instant: true, sum: true, advice: "widen net.ipv4.ip_local_port_range, keep connections open, or use more source addresses or machines", text: func(v float64) string {
+	portsSignal = signal{name: LocalPorts, sum: true, advice: "widen net.ipv4.ip_local_port_range, keep connections open, or use more source addresses or machines", text: func(v float64) string {
 		return fmt.Sprintf("%.0f operations failed because this machine had no free local port; the target is not to blame", v)
 	}}
 )
 
 // stealAmber is the share of the machine's CPUs, in thousandths, that its hypervisor may
-// use for others before the steal signal is amber and the machine counts as crowded.
+// use for others before the steal signal is amber.
 const stealAmber = 20
 
-// busy is the share of the machine, in thousandths, that others may use before gobench's
-// lateness counts as theirs.
+// busy is the share of the machine, in thousandths, above which others are a reason for lateness.
 const busy = 500
-
-// pressed is the share of the time, in thousandths, in which processes wait for a CPU on a
-// machine that others use more than gobench does, above which its lateness counts as theirs
-// too.
-const pressed = 250
 
 // percent shows thousandths as "1.5 %"; from 2 % on without a digit after the point.
 func percent(permille float64) string {

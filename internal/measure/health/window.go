@@ -14,8 +14,9 @@ type Window struct {
 	Warmup  bool // not in the totals, and not judged
 	Values  map[Metric]float64
 	Loads   []Load
-	NoFiles int64 // failures because no file descriptor was free
-	NoPorts int64 // failures because no local port was free
+	NoFiles int64         // failures because no file descriptor was free
+	NoPorts int64         // failures because no local port was free
+	Own     time.Duration // gobench's own part of the times recorded in it
 }
 
 // Load is what one class did in a window.

@@ -331,7 +331,7 @@ func (m *Merger) Load() time.Duration {
 func (m *Merger) Notes() []string { return m.notes }
 
 // Metrics returns every metric with its record over the run so far, without warm-ups, in
-// the order of declaration. A histogram that is not empty has its encoding as well (hdr). A
+// the order of declaration, but no companion of another (run.Role.Companions) that is empty. A histogram that is not empty has its encoding as well (hdr). A
 // gauge's value is the sum of the executors' last ones. Rates are those within the measured
 // time. After RunOver, counts have what was lost.
 func (m *Merger) Metrics() []run.Metric {
@@ -345,7 +345,13 @@ func (m *Merger) Metrics() []run.Metric {
 			sum = t.value()
 		}
 		lost := m.unmeasuredOf(t, func(t *metric) int64 { return t.sum + rest[t] }, func(t *metric) *hdr.Histogram { return t.hist })
+		if t.Role.Companion() && t.hist.Count() == 0 {
+			continue // nothing was delayed
+		}
 		total.Record = t.record(sum, t.hist, lost, 0)
+		if t.Type == run.Histogram {
+			total.Bounds = boundsOf(m.timesOf(t, lost.n, func(t *metric) *hdr.Histogram { return t.hist }), t.unit())
+		}
 		if t.Type != run.Gauge {
 			within := max(0, ended[t.number]-t.warm)
 			total.RPS = per(float64(within), seconds)

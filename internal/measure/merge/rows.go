@@ -242,7 +242,9 @@ func (m *Merger) records(c *counts, seconds float64) map[string]run.Record {
 	}
 	for n, h := range c.histograms {
 		lost := m.unmeasuredOf(m.metrics[n], func(t *metric) int64 { return c.counters[t.number] }, func(t *metric) *hdr.Histogram { return c.histograms[t.number] })
-		all[m.metrics[n].Title] = m.metrics[n].record(0, h, lost, seconds)
+		r := m.metrics[n].record(0, h, lost, seconds)
+		r.Bounds = boundsOf(m.timesOf(m.metrics[n], lost.n, func(t *metric) *hdr.Histogram { return c.histograms[t.number] }), m.metrics[n].unit())
+		all[m.metrics[n].Title] = r
 	}
 	return all
 }
@@ -269,16 +271,21 @@ func (t *metric) record(sum int64, h *hdr.Histogram, l unmeasured, seconds float
 	return run.Record{}
 }
 
+// unit returns the factor from recorded values to shown ones: times are shown in ms.
+func (t *metric) unit() float64 {
+	if t.Unit == "ns" {
+		return 1e-6
+	}
+	return 1
+}
+
 // distribution returns what a histogram's metric recorded in some seconds: times in ms if
 // its unit is ns, else sizes in its unit; only count, rate and lost if h is empty. Percentiles
 // are those among all, the lost ones being the slowest.
 func (t *metric) distribution(h *hdr.Histogram, l unmeasured, seconds float64) run.Record {
 	n := int64(h.Count())
 	r := run.Record{Count: &n, Lost: counted(l.n), RPS: per(float64(n), seconds)}
-	unit := 1.0
-	if t.Unit == "ns" {
-		unit = 1e-6 // shown in ms
-	}
+	unit := t.unit()
 	r.AtLeast = l.atLeast(n, unit)
 	if n == 0 {
 		return r

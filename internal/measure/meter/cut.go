@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/internal/measure/delay"
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 )
 
@@ -88,6 +89,12 @@ func (r *Registry) count(d *declared, from *delta, c *Counted) {
 	if !from.any {
 		return
 	}
+	var recorded []*metric
+	defer func() {
+		for _, m := range recorded { // its companions have been counted by now
+			m.typical.Store(int64(delay.Typical(r.totals[m.slot], r.totals[m.disturbed.slot])))
+		}
+	}()
 	for i, m := range d.metrics {
 		switch m.kind {
 		case counter:
@@ -99,6 +106,9 @@ func (r *Registry) count(d *declared, from *delta, c *Counted) {
 			if h := from.histograms[m.slot]; h != nil && h.Count() > 0 {
 				c.Histograms = append(c.Histograms, HistogramValue{i, h})
 				r.totals[m.slot].Merge(h)
+				if m.disturbed != nil {
+					recorded = append(recorded, m)
+				}
 			}
 		}
 	}

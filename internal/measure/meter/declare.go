@@ -34,6 +34,7 @@ type declared struct {
 	decls   []Decl
 	metrics []*metric
 	slots   [2]int      // number of counters and histograms so far
+	beside  int         // of decls, companions of others
 	to      *connection // of a connected registry
 }
 
@@ -220,7 +221,7 @@ func (d *declared) addMetric(m Decl) error {
 	default:
 		return fmt.Errorf("metric %q has type %q: want %s, %s or %s", m.Title, m.Type, metrics.Counter, metrics.Histogram, metrics.Gauge)
 	}
-	if len(d.decls) == maxMetrics {
+	if len(d.decls)-d.beside == maxMetrics {
 		return fmt.Errorf("metric %q is one too many: a run has at most %d", m.Title, maxMetrics)
 	}
 	made := &metric{kind: k}
@@ -230,10 +231,37 @@ func (d *declared) addMetric(m Decl) error {
 		made.slot = d.slots[k]
 		d.slots[k]++
 	}
+	d.put(m, made)
+	if d.to == nil {
+		d.addCompanions(m, made)
+	}
+	return nil
+}
+
+// put adds a declaration and what records it.
+func (d *declared) put(m Decl, made *metric) {
 	d.byTitle[m.Title] = len(d.decls)
 	d.decls = append(d.decls, m)
 	d.metrics = append(d.metrics, made)
-	return nil
+}
+
+// addCompanions declares the two histograms beside m, if its role has some: TITLE_disturbed and
+// TITLE_corrected. It declares none if one of the titles is in use.
+func (d *declared) addCompanions(m Decl, made *metric) {
+	disturbed, corrected, ok := m.Role.Companions()
+	_, used := d.byTitle[m.Title+"_disturbed"]
+	_, also := d.byTitle[m.Title+"_corrected"]
+	if !ok || used || also {
+		return
+	}
+	add := func(suffix string, r run.Role) *metric {
+		beside := &metric{kind: histogram, slot: d.slots[histogram]}
+		d.slots[histogram]++
+		d.beside++
+		d.put(Decl{m.Title + suffix, m.Type, m.Group, m.Graph + " (delayed by gobench)", m.Unit, m.Counts.As(r)}, beside)
+		return beside
+	}
+	made.disturbed, made.corrected = add("_disturbed", disturbed), add("_corrected", corrected)
 }
 
 // checkCounts returns an error if m cannot count what it says.

@@ -3,8 +3,10 @@ package meter
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
+	"github.com/gobench-io/gobench/internal/measure/delay"
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 )
 
@@ -29,6 +31,10 @@ type metric struct {
 	kind  kind
 	slot  int // its index in the shards' counters or histograms
 	gauge atomic.Int64
+
+	// Of a histogram of times with companions (run.Role.Companions):
+	disturbed, corrected *metric
+	typical              atomic.Int64 // see delay.Typical, ns
 
 	to      *connection // of a connected registry, with the next fields
 	title   string
@@ -139,6 +145,20 @@ func (e Entry) Add(m Meter, n int64) {
 		return
 	}
 	e.Record(m, n)
+}
+
+// RecordTime is Record of how long an operation took, of which own is gobench's own part. If that is
+// more than gobench always takes, the companions of m record it.
+func (e Entry) RecordTime(m Meter, took time.Duration, own delay.Own) {
+	e.Record(m, int64(took))
+	d := m.m.disturbed
+	if d == nil {
+		return
+	}
+	if least, ok := own.Least(took, time.Duration(m.m.typical.Load())); ok {
+		e.to.record(d, int64(max(took, 0)))
+		e.to.record(m.m.corrected, int64(least))
+	}
 }
 
 // Close ends the entry and unlocks its shard.

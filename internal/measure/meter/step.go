@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/internal/measure/delay"
 	"github.com/gobench-io/gobench/internal/measure/transcript"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
@@ -40,12 +41,18 @@ func (s *Scope) Time(ctx context.Context, step string, f func() error) error {
 	if err != nil {
 		return fmt.Errorf("step %q: %w", step, err)
 	}
-	began := time.Now()
+	start, began := delay.Now(), time.Now()
+	before := s.Own(start)
 	err = f()
-	took := time.Since(began)
+	end := delay.Now()
+	took := end - start
 	switch {
 	case err == nil:
-		s.Record(m.time, int64(took))
+		own := s.Own(end)
+		own.Delay -= before.Delay
+		e := s.Entry()
+		e.RecordTime(m.time, took, own)
+		e.Close()
 	case ctx.Err() == nil && !errors.Is(err, context.Canceled):
 		s.Record(m.failed, 1)
 		var counted interface{ Counted() bool }

@@ -145,26 +145,25 @@ func (hs *hosts) judge(i run.Interval, all bool) map[string]run.Severity {
 	return worst
 }
 
-// verdict returns the verdict of the worst host, with the reasons of all, the worst first,
-// each with "on HOST: " if there are several. missing lists what the totals lack; any makes
-// the verdict INVALID and is the first reason.
-func (hs *hosts) verdict(missing []string) health.Verdict {
+// reasons returns what disturbed the hosts, what did most first, each with "on HOST: " if there are
+// several.
+func (hs *hosts) reasons() (all []run.Reason) {
 	if len(hs.all) == 1 {
-		return hs.all[0].judge.Verdict(missing)
+		return hs.all[0].judge.Reasons()
 	}
-	v := new(health.Judge).Verdict(missing)
+	var own float64
 	for _, h := range hs.all {
-		of := h.judge.Verdict(nil)
-		if of.Word.Worse(v.Word) {
-			v.Word = of.Word
-		}
-		for _, r := range of.Reasons {
+		own += float64(h.judge.Own())
+	}
+	for _, h := range hs.all {
+		for _, r := range h.judge.Reasons() {
 			r.Text = "on " + h.Name + ": " + r.Text
-			v.Reasons = append(v.Reasons, r)
+			r.Share *= float64(h.judge.Own()) / max(own, 1)
+			all = append(all, r)
 		}
 	}
-	slices.SortStableFunc(v.Reasons[min(len(missing), 1):], func(a, b health.Reason) int { return cmp.Compare(b.Level, a.Level) })
-	return v
+	health.SortReasons(all)
+	return all
 }
 
 // notes returns what the judges noted that lowers no verdict, by host; with several hosts,

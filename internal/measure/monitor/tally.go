@@ -33,7 +33,8 @@ type Tally struct {
 	hosts   hosts
 	outages outages
 	aborted string
-	reasons []run.Reason
+	reasons []run.Reason // that decide
+	causes  []run.Reason // found elsewhere, that do not
 	users   map[string]map[string]int64
 	scaled  []string // classes whose rate was changed
 
@@ -101,8 +102,15 @@ func (t *Tally) Users(users map[string]map[string]int64) { t.users = users }
 // for; "" is the only class.
 func (t *Tally) Rescaled(class string) { t.scaled = append(t.scaled, class) }
 
-// Reason lowers the verdict for a reason found elsewhere, as the loss of a host.
-func (t *Tally) Reason(r run.Reason) { t.reasons = append(t.reasons, r) }
+// Reason adds a reason found elsewhere, as the loss of a host. It lowers the verdict by its level,
+// unless it is only a cause of delays (health.Decides).
+func (t *Tally) Reason(r run.Reason) {
+	if health.Known(r.Signal) && !health.Decides(r.Signal) {
+		t.causes = append(t.causes, r)
+		return
+	}
+	t.reasons = append(t.reasons, r)
+}
 
 // Add merges a batch and, before it returns, reports the intervals that it completes;
 // Options.Abort is called if one of them crosses a threshold with abort. A redelivered
@@ -128,11 +136,11 @@ func (t *Tally) Intervals(all bool) {
 		for _, text := range t.outages.add(i) {
 			t.emit(event.Event{Kind: event.Warning, Text: units.Safe(text)})
 		}
-		verdict := t.hosts.verdict(nil)
+		verdict, reasons := t.judgement(nil)
 		totals := func() event.Totals {
-			return event.Totals{Metrics: t.Merger.Metrics(), Failures: t.Merger.Failures(), Verdict: verdict}
+			return event.Totals{Metrics: t.Merger.Metrics(), Failures: t.Merger.Failures(), Verdict: verdict, Reasons: reasons}
 		}
-		t.emit(event.Event{Kind: event.Interval, Interval: &i, Verdict: verdict.Word, Thresholds: t.judge.Standings(), Totals: totals})
+		t.emit(event.Event{Kind: event.Interval, Interval: &i, Verdict: verdict, Thresholds: t.judge.Standings(), Totals: totals})
 	}
 }
 
@@ -201,7 +209,7 @@ func (t *Tally) Update(r *run.Result) {
 	if !t.finished {
 		t.own, t.finished = ofFigures(r), true
 		for _, x := range r.Reasons {
-			if x.Signal != health.Totals && x.Signal != unevenSignal { // these are found again
+			if !found(x.Signal) { // those are found again
 				t.Reason(x)
 			}
 		}
@@ -240,6 +248,7 @@ func (t *Tally) Summarize(r *run.Result) {
 	}
 	r.Seconds, r.Measured, r.Warmup = m.Load().Seconds(), m.Measured().Seconds(), min(m.Warmup(), m.Load()).Seconds()
 	r.Metrics, r.Errors, r.Samples = m.Metrics(), m.Failures(), m.Samples()
+	t.setRates(r)
 	if !r.Start.IsZero() { // else nothing was counted
 		r.Missing = m.Missing()
 	}

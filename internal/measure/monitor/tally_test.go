@@ -18,23 +18,29 @@ type feed struct {
 	seq  uint64
 	at   time.Duration
 	done int64
+	late uint64
 }
 
 func (f *feed) second(starts int64, late time.Duration, final bool) *wire.Batch {
 	f.seq++
-	var lag, response hdr.Histogram
+	var lag, response, disturbed, corrected hdr.Histogram
 	for range starts {
 		lag.Record(int64(late))
-		response.Record(int64(time.Millisecond))
+		response.Record(int64(time.Millisecond + late))
+		if late > 0 {
+			disturbed.Record(int64(time.Millisecond + late))
+			corrected.Record(int64(time.Millisecond))
+		}
 	}
 	f.done += starts
+	f.late += disturbed.Count()
 	b := &wire.Batch{Seq: f.seq, FromNs: int64(f.at), ToNs: int64(f.at + time.Second),
 		Counters:   []*wire.Counter{{Metric: 0, Add: starts}, {Metric: 1, Add: starts}},
 		Gauges:     []*wire.Gauge{{Metric: 2, Value: 1}, {Metric: 3}},
-		Histograms: []*wire.Histogram{{Metric: 4, Counts: lag.Append(nil)}, {Metric: 5, Counts: response.Append(nil)}}}
+		Histograms: []*wire.Histogram{{Metric: 4, Counts: lag.Append(nil)}, {Metric: 5, Counts: response.Append(nil)}, {Metric: 6, Counts: disturbed.Append(nil)}, {Metric: 7, Counts: corrected.Append(nil)}}}
 	if f.seq == 1 {
 		b.GoUnixNs = 1e18
-		for _, m := range [][2]string{{"iterations", "counter"}, {"planned", "counter"}, {"active", "gauge"}, {"behind", "gauge"}, {"start_lag", "histogram"}, {"response", "histogram"}} {
+		for _, m := range [][2]string{{"iterations", "counter"}, {"planned", "counter"}, {"active", "gauge"}, {"behind", "gauge"}, {"start_lag", "histogram"}, {"response", "histogram"}, {"response_disturbed", "histogram"}, {"response_corrected", "histogram"}} {
 			unit := "N"
 			if m[1] == "histogram" {
 				unit = "ns"
@@ -45,7 +51,7 @@ func (f *feed) second(starts int64, late time.Duration, final bool) *wire.Batch 
 	if final {
 		n := uint64(f.done)
 		b.Final = &wire.Final{LoadNs: b.ToNs, Counters: []*wire.Counter{{Metric: 0, Add: f.done}, {Metric: 1, Add: f.done}},
-			Histograms: []*wire.Counted{{Metric: 4, Count: n}, {Metric: 5, Count: n}}}
+			Histograms: []*wire.Counted{{Metric: 4, Count: n}, {Metric: 5, Count: n}, {Metric: 6, Count: f.late}, {Metric: 7, Count: f.late}}}
 	}
 	f.at += time.Second
 	return b
@@ -73,7 +79,7 @@ func TestOneLateHost(t *testing.T) {
 	}
 	r := result()
 	x.Finish(r)
-	if r.Verdict != run.Invalid || len(r.Reasons) == 0 || !strings.HasPrefix(r.Reasons[0].Text, "on web-2: ") {
+	if r.Verdict != run.Invalid || len(r.Reasons) != 2 || !strings.HasPrefix(r.Reasons[0].Text, "p90 of a response time may be 1.00 ms, not 51.0 ms") || !strings.HasPrefix(r.Reasons[1].Text, "on web-2: ") {
 		t.Errorf("the run is %s for %+v, want INVALID for web-2", r.Verdict, r.Reasons)
 	}
 	if len(events) != 6 || events[3].Interval.Health["start_lag"] != run.Red {

@@ -25,7 +25,9 @@ const (
 	figure
 	noFiles
 	noPorts
-	active // this role and the later ones are of a class
+	delayed // by gobench: the times as recorded
+	least   // and at least
+	active  // this role and the later ones are of a class
 	behind
 	usersBehind
 	lag
@@ -54,6 +56,14 @@ func (h *host) useOf(m run.Metric) use {
 	switch r, ok := classRoles[m.Role]; {
 	case ok:
 		return use{r, h.class(m.Of, r)}
+	case m.Role == run.ClassResponseDisturbed:
+		return use{delayed, 0}
+	case m.Role == run.ClassResponseCorrected:
+		return use{least, 0}
+	case m.Role == run.OpTimeDisturbed && m.Whole():
+		return use{delayed, 1}
+	case m.Role == run.OpTimeCorrected && m.Whole():
+		return use{least, 1}
 	case m.Role == run.Own:
 		if of, known := figures[m.Part]; known {
 			return use{figure, of}
@@ -103,7 +113,8 @@ type window struct {
 	known            [len(health.Metrics)]bool
 	values           [len(health.Metrics)]float64 // the greatest recorded
 	noFiles, noPorts int64
-	loads            []load // by class
+	own              [2]float64 // gobench's own part of the times of iterations, and of operations, ns
+	loads            []load     // by class
 }
 
 // load is what a class did in a window.
@@ -161,6 +172,10 @@ func (hs *hosts) add(w *window, e *executor, b *wire.Batch, counts []hdr.Sparse)
 		switch u.role {
 		case figure:
 			w.values[u.of], w.known[u.of] = max(w.values[u.of], float64(counts[i].Max())), true
+		case delayed:
+			w.own[u.of] += counts[i].Sum()
+		case least:
+			w.own[u.of] -= counts[i].Sum()
 		case lag:
 			hs.count(&of(u).lag, &counts[i])
 		case response:
@@ -200,7 +215,7 @@ const maxSpare = 8
 // health takes: figures that were recorded, and classes sorted by name. Classes that have
 // not declared their active users, and gauges of lost executors, are left out.
 func (hs *hosts) windowOf(h *host, w *window) *health.Window {
-	out := &health.Window{From: time.Duration(w.from), Length: time.Duration(w.to - w.from), Warmup: w.warmup, NoFiles: w.noFiles, NoPorts: w.noPorts, Values: map[health.Metric]float64{}}
+	out := &health.Window{From: time.Duration(w.from), Length: time.Duration(w.to - w.from), Warmup: w.warmup, NoFiles: w.noFiles, NoPorts: w.noPorts, Own: time.Duration(max(0, w.own[0], w.own[1])), Values: map[health.Metric]float64{}}
 	for m, v := range w.values {
 		if w.known[m] {
 			out.Values[health.Metric(m)] = v

@@ -13,11 +13,12 @@ import (
 
 // binding is the metrics that a threshold is about.
 type binding struct {
-	metric run.Metric
-	count  []string // counters whose sum is the count, and the numerator of a rate: of failures, with those without an answer
-	all    []string // counters whose sum is the denominator of a rate
-	good   string   // histogram whose recordings are part of the denominator too
-	lost   []string // counters of what a percentile's histogram lacks, because it did not end well
+	metric               run.Metric
+	count                []string // counters whose sum is the count, and the numerator of a rate: of failures, with those without an answer
+	all                  []string // counters whose sum is the denominator of a rate
+	good                 string   // histogram whose recordings are part of the denominator too
+	disturbed, corrected string   // the companions of a histogram of times
+	lost                 []string // counters of what a percentile's histogram lacks, because it did not end well
 }
 
 // errAbsent means that the metric is not declared yet.
@@ -51,6 +52,9 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 			b.good = good.Title // it has the steps that did not fail
 		}
 	case ofDistribution(t.Stat):
+		if disturbed, corrected, has := m.Role.Companions(); has && other(disturbed) != nil && other(corrected) != nil {
+			b.disturbed, b.corrected = other(disturbed).Title, other(corrected).Title
+		}
 		for _, missing := range m.Role.Missing() {
 			if lost := other(missing); lost != nil {
 				b.lost = append(b.lost, lost.Title)
@@ -179,9 +183,9 @@ func (t Threshold) suits(m run.Metric) error {
 func (t Threshold) absent(metrics []run.Metric) string {
 	var names []string
 	for _, m := range metrics {
-		if !t.Check {
+		if !t.Check && !m.Role.Companion() {
 			names = append(names, m.Title)
-		} else if m.Role == run.CheckPassed {
+		} else if t.Check && m.Role == run.CheckPassed {
 			names = append(names, m.Of)
 		}
 	}

@@ -2,10 +2,12 @@ package threshold
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/measure/delay"
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/run"
 )
@@ -120,9 +122,9 @@ func (e *Evaluator) Standings() []Standing {
 		case j.judged:
 			s.Known, s.Met, s.Value = true, true, j.shown(j.worst)
 		case j.Over == 0:
-			v, ok := j.figure(j.whole)
+			d, ok := j.decide(j.whole)
 			if s.Known = ok && e.intervals > 0; s.Known {
-				s.Met, s.Value = j.holds(v), j.shown(v)
+				s.Met, s.Value, s.Reason = j.holds(d.value), j.shown(d.value), d.unsure
 			}
 		}
 		all = append(all, s)
@@ -176,6 +178,7 @@ type judge struct {
 	at      time.Duration // when
 	value   string
 	reason  string
+	unsure  string // why the run, or a window, does not decide it; "" if all do
 }
 
 // add adds an interval and judges what can be judged after it. The time of a warm-up empties
@@ -207,9 +210,8 @@ func (j *judge) add(i Interval, e *Evaluator) {
 	if !j.Abort || j.unbound != nil {
 		return
 	}
-	v, ok := j.figure(j.whole)
-	if ok && !j.holds(v) && j.early(v, e) {
-		j.cross(i.To, j.shown(v), "")
+	if d, ok := j.decide(j.whole); ok && d.crossed && j.early(d.value, e) {
+		j.cross(i.To, j.shown(d.value), "")
 	}
 }
 
@@ -234,15 +236,19 @@ func (j *judge) slide(t tally, at time.Duration, loadOver bool) {
 	if j.window.length() < j.Over || j.unbound != nil || loadOver && (j.Stat == "rps" || j.Stat == "count") {
 		return
 	}
-	v, ok := j.figure(j.window.total())
+	d, ok := j.decide(j.window.total())
 	if !ok {
 		return
 	}
-	if !j.judged || j.worse(v, j.worst) {
-		j.judged, j.worst, j.whole.histogram = true, v, nil
+	if !j.judged || j.worse(d.value, j.worst) {
+		j.judged, j.worst = true, d.value
+		j.whole.histogram, j.whole.disturbed, j.whole.corrected = nil, nil, nil
 	}
-	if !j.holds(v) {
-		j.cross(at, j.shown(v), "")
+	switch {
+	case d.crossed:
+		j.cross(at, j.shown(d.value), "")
+	case d.unsure != "" && j.unsure == "":
+		j.unsure = "in the window that ends at " + window(at.Round(time.Millisecond)) + " " + d.unsure
 	}
 }
 
@@ -258,21 +264,30 @@ func (j *judge) finish(e *Evaluator, totals []run.Metric) {
 		j.cross(e.end, "", j.unbound.Error())
 		return
 	case j.judged:
-		j.value = j.shown(j.worst)
+		j.value, j.reason = j.shown(j.worst), j.unsure
 		return
 	case j.Over > 0:
 		j.reason = "the run had no window of " + window(j.Over) + " to judge, so all of it was judged"
 	}
-	v, ok := j.figure(j.whole)
+	d, ok := j.decide(j.whole)
 	if j.Stat == "rps" {
-		v, ok = j.perSecond(totals)
+		d.value, ok = j.perSecond(totals)
+		d.crossed = !j.holds(d.value)
 	}
 	if !ok {
 		j.cross(e.end, "", "nothing was recorded")
 		return
 	}
-	if j.value = j.shown(v); !j.holds(v) {
+	j.value = j.shown(d.value)
+	switch {
+	case d.crossed:
 		j.cross(e.end, j.value, j.reason)
+	case d.unsure != "":
+		j.unsure = d.unsure
+		if j.reason != "" {
+			j.reason += "; "
+		}
+		j.reason += d.unsure
 	}
 }
 
@@ -299,7 +314,7 @@ func (j *judge) cross(at time.Duration, value, reason string) {
 
 // result returns the state of j for the run's record; At is nil unless it is crossed.
 func (j *judge) result() run.Threshold {
-	r := run.Threshold{Expression: j.String(), OK: !j.crossed, Value: j.value, Reason: j.reason, Wrong: j.wrong, Absent: j.missing}
+	r := run.Threshold{Expression: j.String(), OK: !j.crossed && j.unsure == "", Value: j.value, Reason: j.reason, Wrong: j.wrong, Absent: j.missing, Undecided: !j.crossed && j.unsure != ""}
 	if j.crossed {
 		at := j.at.Seconds()
 		r.At = &at
@@ -324,8 +339,51 @@ func (j *judge) tally(i Interval) tally {
 	}
 	if j.binding.metric.Type == run.Histogram {
 		t.histogram = i.Histograms[j.binding.metric.Title]
+		t.disturbed, t.corrected = i.Histograms[j.binding.disturbed], i.Histograms[j.binding.corrected]
 	}
 	return t
+}
+
+// decision is what a tally says of a threshold: crossed, unsure, or met.
+type decision struct {
+	value   float64
+	crossed bool
+	unsure  string // why it is neither crossed nor met for certain
+}
+
+// decide judges t; ok is false if the threshold's statistic has no value in it. It is undecided if the
+// condition holds for the figure as recorded and not without what gobench delayed (see package delay),
+// or the other way round, and if a percentile has too few values, unless all of them violate it.
+func (j *judge) decide(t tally) (d decision, ok bool) {
+	d.value, ok = j.figure(t)
+	if !ok {
+		return d, false
+	}
+	if math.IsInf(d.value, 1) || t.histogram == nil || !ofDistribution(j.Stat) {
+		d.crossed = !j.holds(d.value)
+		return d, true
+	}
+	if q, is := percentile(j.Stat); is && !run.Enough(q, int64(t.histogram.Count())+t.lost) {
+		d.crossed = !j.holds(float64(t.histogram.Min())) && !j.holds(float64(t.histogram.Max()))
+		if !d.crossed {
+			d.unsure = fmt.Sprintf("%d values are too few for %s: it needs %.0f", t.histogram.Count(), j.Stat, math.Ceil(1/(1-q)-1e-6))
+		}
+		return d, true
+	}
+	low := d.value
+	if t.disturbed != nil && j.Stat != "min" && j.Stat != "stdev" {
+		least := t
+		least.histogram = delay.Times{All: t.histogram, Disturbed: t.disturbed, Corrected: t.corrected}.Least()
+		low, _ = j.figure(least)
+	}
+	between := low < j.bound() && j.bound() < d.value && (j.Op == "==" || j.Op == "!=")
+	switch high := j.holds(d.value); {
+	case high != j.holds(low), between:
+		d.unsure = fmt.Sprintf("without what gobench itself delayed it may be %s", j.shown(low))
+	default:
+		d.crossed = !high
+	}
+	return d, true
 }
 
 // figure returns the threshold's statistic of t, in the unit of bound; ok is false if it

@@ -1,6 +1,7 @@
 package threshold
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -371,6 +372,79 @@ func TestLost(t *testing.T) {
 	for i, want := range []string{"20%", "no answer", "100"} {
 		if r := got[i]; r.OK != (i == 2) || r.Value != want {
 			t.Errorf("%s: ok %v, %s; want %s", r.Expression, r.OK, r.Value, want)
+		}
+	}
+}
+
+// A threshold that only what gobench delayed itself decides, or too few values, is not decided.
+func TestNotDecided(t *testing.T) {
+	t.Parallel()
+	metrics := append(slices.Clone(declared),
+		run.Metric{Title: "home.latency_disturbed", Type: "histogram", Unit: "ns", Counts: run.Counts{Role: run.OpTimeDisturbed, Of: "home"}},
+		run.Metric{Title: "home.latency_corrected", Type: "histogram", Unit: "ns", Counts: run.Counts{Role: run.OpTimeCorrected, Of: "home"}})
+	// 400 latencies of 5 ms, of which 8 were recorded with 900 ms
+	disturbed := func(from time.Duration, n int) Interval {
+		i := second{ok: 100, ms: times(100, 5, 5)}.interval(from)
+		i.Metrics = metrics
+		all, before, after := new(hdr.Histogram), new(hdr.Histogram), new(hdr.Histogram)
+		for k := range 100 {
+			if k >= n {
+				all.Record(5e6)
+				continue
+			}
+			all.Record(900e6)
+			before.Record(900e6)
+			after.Record(5e6)
+		}
+		i.Histograms["home.latency"], i.Histograms["home.latency_disturbed"], i.Histograms["home.latency_corrected"] = all, before, after
+		return i
+	}
+	few := func(ms int64) []Interval { return []Interval{second{ok: 50, ms: times(50, ms, ms)}.interval(0)} }
+	spoiled := []Interval{disturbed(0, 0), disturbed(time.Second, 8), disturbed(2*time.Second, 0), disturbed(3*time.Second, 0)}
+	const delayed = "without what gobench itself delayed it may be 5ms"
+	for _, tt := range []struct {
+		text   string
+		all    []Interval
+		state  string
+		reason string
+	}{
+		{"home.latency p50 < 100ms", spoiled, "met", ""},
+		{"home.latency p99 < 100ms", spoiled, "undecided", delayed},
+		{"home.latency p99 < 1ms", spoiled, "crossed", ""},
+		{"home.latency p99 < 1s", spoiled, "met", ""},
+		{"home.latency p99 > 100ms", spoiled, "undecided", delayed},
+		{"home.latency max < 100ms", spoiled, "undecided", "without what gobench itself delayed it may be 5.01ms"}, // the end of its range
+		{"home.latency avg < 20ms", spoiled, "undecided", delayed},
+		{"home.latency p99 != 100ms", spoiled, "undecided", delayed},
+		{"home.latency min < 100ms", spoiled, "met", ""},
+		{"home.latency count > 10", spoiled, "met", ""},
+		{"home.latency p99 < 100ms abort", spoiled, "undecided", delayed},
+		{"home.latency p99 < 100ms over 1s", spoiled, "undecided", "in the window that ends at 2s " + delayed},
+		{"home.latency p99 < 1ms over 1s", spoiled, "crossed", ""},
+		{"home.latency p99 < 100ms", few(5), "undecided", "50 values are too few for p99: it needs 100"},
+		{"home.latency p99 < 100ms", few(200), "crossed", ""},
+		{"home.latency p98 < 100ms", few(5), "met", ""},
+		{"home.latency p99.9 < 100ms", spoiled, "undecided", "400 values are too few for p99.9: it needs 1000"},
+	} {
+		x, err := ParseFor(tt.text, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := New([]Threshold{x})
+		for _, i := range tt.all {
+			e.Add(i)
+		}
+		e.LoadOver()
+		r := e.Finish(nil)[0]
+		state := "met"
+		switch {
+		case r.Undecided:
+			state = "undecided"
+		case r.Crossed():
+			state = "crossed"
+		}
+		if state != tt.state || r.OK != (state == "met") || r.Reason != tt.reason || (r.At != nil) != (state == "crossed") {
+			t.Errorf("%s: %s %+v, want %s because %q", tt.text, state, r, tt.state, tt.reason)
 		}
 	}
 }

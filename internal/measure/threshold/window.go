@@ -13,6 +13,8 @@ type tally struct {
 	all       int64 // the denominator of a rate
 	lost      int64 // operations without an answer
 	histogram *hdr.Histogram
+
+	disturbed, corrected *hdr.Histogram // the companions of the metric; nil: none
 }
 
 // add adds o, which does not change and is not retained.
@@ -21,12 +23,20 @@ func (t *tally) add(o tally) {
 	t.count += o.count
 	t.all += o.all
 	t.lost += o.lost
-	if o.histogram != nil {
-		if t.histogram == nil {
-			t.histogram = new(hdr.Histogram)
-		}
-		t.histogram.Merge(o.histogram)
+	merge(&t.histogram, o.histogram)
+	merge(&t.disturbed, o.disturbed)
+	merge(&t.corrected, o.corrected)
+}
+
+// merge adds h, which may be nil, to a histogram, which it creates if it is nil.
+func merge(to **hdr.Histogram, h *hdr.Histogram) {
+	if h == nil {
+		return
 	}
+	if *to == nil {
+		*to = new(hdr.Histogram)
+	}
+	(*to).Merge(h)
 }
 
 // queue is a sliding window of tallies with their sum. Histograms cannot be subtracted, so

@@ -133,20 +133,20 @@ func (s *screen) conditions() {
 // known.
 func (s *screen) generator() {
 	v := s.totals.Verdict
-	if v.Word == "" {
+	if v == "" {
 		return
 	}
 	st := green
-	switch v.Word {
+	switch v {
 	case run.Suspect:
 		st = yellow
 	case run.Invalid:
 		st = red
 	}
 	s.row(figure, func(l *line) {
-		l.add(dim, " generator").to(label+2).add(st, string(v.Word)).add(dim, " so far")
-		if len(v.Reasons) > 0 {
-			l.add(plain, ": "+units.Safe(v.Reasons[0].Text))
+		l.add(dim, " generator").to(label+2).add(st, string(v)).add(dim, " so far")
+		if len(s.totals.Reasons) > 0 {
+			l.add(plain, ": "+units.Safe(s.totals.Reasons[0].Text))
 			return
 		}
 		own, all := s.ownFigure("cpu_own"), s.ownFigure("cpu")

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/testing/roles"
@@ -87,7 +86,7 @@ func closed() *Run {
 			counter("check.status \x1b[31m200.passed", 8390), counter("check.status \x1b[31m200.failed", 10),
 		},
 		Failures: []run.Failure{{Source: "home", Class: "refused", Text: "dial tcp 10.0.0.1:80: connect: \x1b[2Jconnection refused", Count: 12}, {Source: "search", Class: "timeout", Text: "timeout", Count: 3}},
-		Verdict:  health.Verdict{Word: run.Suspect, Reasons: []health.Reason{{Text: "starts of class buyer were up to 1.2 ms late"}}},
+		Verdict:  run.Suspect, Reasons: []run.Reason{{Text: "starts of class buyer were up to 1.2 ms late"}},
 	}
 	totals.Metrics = declared(totals.Metrics, second(0, 1, 1))
 	for s := range 7 {
@@ -115,7 +114,7 @@ func open() *Run {
 	}}
 	response := roles.Metric(run.Metric{Title: "vu.http.response", Type: "histogram", Group: "Users (http)", Unit: "ns", Record: timed(40_000, 62, 3)})
 	response.Lost = p(int64(1000))
-	totals := event.Totals{Verdict: health.Verdict{Word: run.Valid}, Metrics: []run.Metric{response,
+	totals := event.Totals{Verdict: run.Valid, Metrics: []run.Metric{response,
 		{Title: "vu.http.planned", Type: "counter", Record: count(41_010, 62)}, {Title: "vu.http.late", Type: "counter", Record: count(310, 62)}, {Title: "vu.http.dropped", Type: "counter", Record: count(10, 62)}}}
 	totals.Metrics = declared(totals.Metrics, i)
 	r.apply(event.Event{Kind: event.Interval, Time: at(62), Interval: &i, Totals: func() event.Totals { return totals }})

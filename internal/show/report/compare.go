@@ -25,6 +25,7 @@ type Comparison struct {
 	Alike       bool         `json:"alike"` // there are no Differences
 	Differences []Difference `json:"differences"`
 	Figures     []Figure     `json:"figures"`
+	EqualRuns   int          `json:"equal_runs,omitempty"` // how many runs Equal of the figures is from
 }
 
 // Compared is one of the two runs.
@@ -58,7 +59,8 @@ type Figure struct {
 	Unit   string   `json:"unit"`   // of A and B: ms, B, % ...
 	A      *float64 `json:"a"`
 	B      *float64 `json:"b"`
-	Change *float64 `json:"change_percent"` // from A to B; nil if undefined
+	Change *float64 `json:"change_percent"`               // from A to B; nil if undefined
+	Equal  *float64 `json:"equal_runs_percent,omitempty"` // by how much two runs that are equal to A differ, in 95 of 100 cases; nil if unknown
 
 	Meaning string `json:"other_meaning,omitempty"` // how it differs, if the results have different formats
 
@@ -70,7 +72,7 @@ type Figure struct {
 // either shows, without secondary distributions, of all checks, and the rate of errors. It
 // does not change them.
 func Compare(a, b *run.Result) *Comparison {
-	c := &Comparison{Format: comparisonFormat, A: compared(a), B: compared(b), Differences: differences(a, b), Figures: []Figure{}}
+	c := &Comparison{Format: comparisonFormat, A: compared(a), B: compared(b), Differences: append(differences(a, b), generators(a, b)...), Figures: []Figure{}}
 	c.Alike = len(c.Differences) == 0
 	titles, known := []string{}, map[string]bool{}
 	for _, r := range []*run.Result{a, b} {
@@ -296,16 +298,31 @@ func (c *Comparison) Text(w io.Writer, s Style) error {
 		if f.Meaning != "" {
 			mark = fmt.Sprintf(" %c", 'a'+slices.Index(changes, f.Meaning))
 		}
-		rows = append(rows, cells(name, f.show(f.A, f.LostA), f.show(f.B, f.LostB), f.changed()+mark))
+		row := cells(name, f.show(f.A, f.LostA), f.show(f.B, f.LostB), f.changed()+mark)
+		if c.EqualRuns > 0 {
+			equal := ""
+			if f.Equal != nil {
+				equal = "up to " + strconv.FormatFloat(*f.Equal, 'f', 0, 64) + " %"
+			}
+			row = append(row, cell{text: equal})
+		}
+		rows = append(rows, row)
 	}
-	t.table([]string{"Figures", "A", "B", "change"}, rows)
+	heads := []string{"Figures", "A", "B", "change", "equal runs"}
+	if c.EqualRuns == 0 {
+		heads = heads[:4]
+	}
+	t.table(heads, rows)
 	t.printf("\n")
 	for i, meaning := range changes {
 		if slices.ContainsFunc(c.Figures, func(f Figure) bool { return f.Meaning == meaning }) {
 			t.say(fmt.Sprintf("%c  ", 'a'+i), meaning)
 		}
 	}
-	t.say("", "One run of each: repeat both before you believe a small change.")
+	t.say("", "One run of each does not separate a change from what the machine does by itself between runs, which is not in the data: make several of each, in turn.")
+	if c.EqualRuns > 0 {
+		t.say("", fmt.Sprintf("In the last column is by how much two equal runs differ here, in 95 of 100 cases, by the %d runs in the history that are equal to A.", c.EqualRuns))
+	}
 	return t.err
 }
 

@@ -19,6 +19,9 @@ func (t *text) figures(r *run.Result) {
 	for _, m := range metrics {
 		if m.Type == run.Histogram {
 			times = append(times, percentiles(m))
+			if row := owns(m); row != nil {
+				times = append(times, row)
+			}
 		}
 		if t.Full || !aside(m) {
 			counted = append(counted, m)
@@ -118,6 +121,7 @@ type quantile struct {
 	value float64 // in milliseconds, or the metric's unit
 	few   bool    // there are too few values for it
 	lost  bool    // it lies among operations without an answer and has no value
+	bound float64 // how much of it may be gobench's own
 	least float64 // of such a one: that operation's age, if it is above all answers; else 0
 }
 
@@ -166,7 +170,7 @@ func quantiles(m run.Metric) []quantile {
 	}
 	var all []quantile
 	for i, x := range run.QuantileNames {
-		f := quantile{name: x.Name, value: float64(known[i])}
+		f := quantile{name: x.Name, value: float64(known[i]), bound: m.Bounds[x.Name]}
 		f.lost = !ok || !known[i].Known() || m.Lost != nil && m.Count != nil && !run.Answered(x.Q, *m.Count, *m.Lost) // results of format 1 have a number
 		f.few = !f.lost && !run.Enough(x.Q, among(m))
 		if age := m.AtLeast[x.Name]; f.lost && age > greatest {
@@ -177,7 +181,7 @@ func quantiles(m run.Metric) []quantile {
 	if !ok { // nothing was answered
 		return all
 	}
-	return append(all, quantile{name: "max", value: greatest})
+	return append(all, quantile{name: "max", value: greatest, bound: m.Bounds["max"]})
 }
 
 // Percentile formats a percentile of an interval's record r of m, "p99", as the report does, but

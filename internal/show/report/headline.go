@@ -15,13 +15,14 @@ type firstLines struct {
 	Done   string `json:"done"`
 	Failed string `json:"failed"`
 	Times  string `json:"times"`
-	Bad    bool   `json:"bad"` // something failed
+	Own    string `json:"own,omitempty"` // how much of Times may be gobench's own
+	Bad    bool   `json:"bad"`           // something failed
 }
 
 func headlineOf(r *run.Result) (l firstLines) {
 	l.Done, l.Failed = headlines(r)
 	if l.Done != "" {
-		l.Times, l.Bad = mainTimes(r), isBad(r)
+		l.Times, l.Own, l.Bad = mainTimes(r), ownTimes(r), isBad(r)
 	}
 	return l
 }
@@ -50,6 +51,11 @@ func (t *text) headline(r *run.Result) {
 	}
 	if s := mainTimes(r); s != "" {
 		t.say("", s)
+	}
+	if s := ownTimes(r); s != "" {
+		for _, line := range t.wrap(0, s) {
+			t.printf("%s\n", t.paint(warn, line))
+		}
 	}
 }
 
@@ -80,8 +86,13 @@ func headlines(r *run.Result) (done, failed string) {
 		rate, _ = reached(r, o)
 	}
 	done = fmt.Sprintf("%s %s in %s, %s/s", units.Count(m.All()), what, units.Seconds(r.Measured), units.Rate(rate))
-	if o.Planned > 0 {
+	switch {
+	case o.Planned > 0:
 		done += wanted(r, o)
+	case o.Clients():
+		done += missingRate(r, run.OpBegun)
+	default:
+		done += missingRate(r, run.ClassDone)
 	}
 	if of := int64(rate*r.Measured+0.5) - m.Begun; known && r.Warmup > 0 && of > max(1, m.Begun/20) {
 		done += fmt.Sprintf("; %s more, planned in the warm-up, are in the rate and in no other figure", units.Count(of))

@@ -109,7 +109,7 @@ func TestHTMLCarriesTheRun(t *testing.T) {
 		t.Errorf("%d elements end as scripts do, want those of the result, the first lines, the series and the page's own script", n)
 	}
 	o := open(t, b)
-	if done, failed := headlines(r); o.first != (firstLines{done, failed, mainTimes(r), isBad(r)}) || done == "" {
+	if done, failed := headlines(r); o.first != (firstLines{Done: done, Failed: failed, Times: mainTimes(r), Bad: isBad(r)}) || done == "" {
 		t.Errorf("the first lines are %+v", o.first)
 	}
 	if o.result.Config.Target != r.Config.Target || !reflect.DeepEqual(o.result.Errors, r.Errors) {

@@ -46,7 +46,11 @@ type (
 		Time    string        `xml:"time,attr"`
 		Error   *junitProblem `xml:"error"`
 		Failure *junitProblem `xml:"failure"`
+		Skipped *junitSkipped `xml:"skipped"`
 		Out     *junitText    `xml:"system-out"`
+	}
+	junitSkipped struct {
+		Message string `xml:"message,attr"`
 	}
 	junitProblem struct {
 		Message string `xml:"message,attr"`
@@ -92,6 +96,9 @@ func JUnit(w io.Writer, r *run.Result, _ Intervals) error {
 		}
 		if c.Failure != nil {
 			s.Failures++
+		}
+		if c.Skipped != nil {
+			s.Skipped++
 		}
 	}
 	all := junitSuites{Name: "gobench", Tests: s.Tests, Failures: s.Failures, Errors: s.Errors, Time: s.Time, Suite: s}
@@ -177,7 +184,8 @@ func believed(r *run.Result) junitCase {
 	return c
 }
 
-// judged returns the test of a threshold, which fails if it is crossed.
+// judged returns the test of a threshold, which fails if it is crossed, and is skipped if it is not
+// decided.
 func judged(r *run.Result, x run.Threshold) junitCase {
 	c := junitCase{Name: units.Safe(x.Expression), Class: class(r, "thresholds"), Time: junitTime(0)}
 	says := "value " + units.Safe(x.Value)
@@ -186,6 +194,10 @@ func judged(r *run.Result, x run.Threshold) junitCase {
 	}
 	if x.OK {
 		c.Out = &junitText{says}
+		return c
+	}
+	if x.Undecided {
+		c.Skipped = &junitSkipped{"not decided: " + units.Safe(x.Reason)}
 		return c
 	}
 	message := "crossed: " + says
@@ -204,7 +216,7 @@ func held(r *run.Result, k check) junitCase {
 	fails := k.failed > 0
 	for _, x := range r.Thresholds {
 		if strings.HasPrefix(x.Expression, "check "+strconv.Quote(k.name)+" ") {
-			if fails = !x.OK; fails {
+			if fails = x.Crossed(); fails {
 				break
 			}
 		}

@@ -37,14 +37,15 @@ type markdown struct{ w io.Writer }
 
 func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format, args...) }
 
-// verdict writes the heading, the verdict with its first three reasons and the number of
-// others, and what is missing.
+// verdict writes the heading, the verdict with its reasons, and what is missing.
 func (m *markdown) verdict(r *run.Result) {
 	m.printf("## Load test: %s\n\n", outcome(r))
 	if done, failed := headlines(r); done != "" {
 		m.printf("%s. %s.", done, code(failed))
-		if s := mainTimes(r); s != "" {
-			m.printf(" %s.", code(s))
+		for _, s := range []string{mainTimes(r), ownTimes(r)} {
+			if s != "" {
+				m.printf(" %s.", code(s))
+			}
 		}
 		m.printf("\n\n")
 	}
@@ -52,10 +53,6 @@ func (m *markdown) verdict(r *run.Result) {
 		m.printf("**%s**: %s.\n", r.Verdict, meanings[r.Verdict])
 	}
 	for i, x := range r.Reasons {
-		if i == maxReasons {
-			m.printf("- %d more reasons\n", len(r.Reasons)-i)
-			break
-		}
 		if i == 0 {
 			m.printf("\n")
 		}
@@ -89,7 +86,9 @@ func (m *markdown) conditions(r *run.Result) {
 	}
 	for _, x := range r.Thresholds {
 		state, value := "met", x.Value
-		if !x.OK {
+		if x.Undecided {
+			state = "not decided"
+		} else if !x.OK {
 			state = "**CROSSED**"
 		}
 		if value == "" {
@@ -108,6 +107,15 @@ func (m *markdown) conditions(r *run.Result) {
 		}
 		m.printf("| %s | %s | %s | %s |\n", code(units.Safe(c.name)), units.Count(c.passed), units.Count(c.failed), exactShare(c.rate()))
 	}
+}
+
+// row writes a row of a table.
+func (m *markdown) row(row []cell) {
+	m.printf("| %s |", code(strings.TrimSpace(row[0].text)))
+	for _, c := range row[1:] {
+		m.printf(" %s |", c.text)
+	}
+	m.printf("\n")
 }
 
 // figures writes a table of at most twelve metrics, and how many more there are.
@@ -132,11 +140,10 @@ func (m *markdown) figures(r *run.Result) {
 		if x.Type != run.Histogram {
 			row = append(row, cells("", "", "", "", "", most)...)
 		}
-		m.printf("| %s |", code(row[0].text))
-		for _, c := range row[1:] {
-			m.printf(" %s |", c.text)
+		m.row(row)
+		if own := owns(x); x.Type == run.Histogram && own != nil {
+			m.row(append([]cell{own[0], {}, {}}, own[1:]...))
 		}
-		m.printf("\n")
 	}
 }
 

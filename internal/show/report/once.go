@@ -30,7 +30,9 @@ func Once(w io.Writer, r *run.Result) error {
 	rows = nil
 	for _, t := range r.Thresholds {
 		met := "met"
-		if !t.OK {
+		if t.Undecided {
+			met = "not decided"
+		} else if !t.OK {
 			met = "crossed"
 		}
 		rows = append(rows, [2]string{units.Safe(t.Expression), met})

@@ -32,7 +32,7 @@ func shown(r *run.Result, entire bool) (metrics []run.Metric, more int) {
 	above := map[string][]run.Metric{} // by group, whose metrics need not be adjacent
 	once := iterated(r)
 	for _, m := range r.Metrics {
-		if own(m) || ofCheck(m) {
+		if own(m) || ofCheck(m) || m.Role.Companion() { // bounds stand for companions
 			continue
 		}
 		group, seen := above[m.Group]

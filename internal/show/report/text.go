@@ -18,7 +18,7 @@ type Screen struct {
 
 // Maximum numbers of rows of each kind in a report of one screen.
 const (
-	maxReasons = 3
+	maxAdvice  = 3
 	maxClasses = 4
 	maxRows    = 12
 	maxTimes   = 8
@@ -98,8 +98,8 @@ var meanings = map[run.Verdict]string{
 var tones = map[run.Verdict]tone{run.Valid: good, run.Suspect: warn, run.Invalid: bad}
 
 // verdict writes a blank line and, if the run has a verdict, first whether the figures can be
-// trusted and whether the run met its conditions, then the reasons with advice: at most three
-// unless the report is full.
+// trusted and whether the run met its conditions, then all reasons, the first three of them with
+// advice unless the report is full.
 func (t *text) verdict(r *run.Result) {
 	t.printf("\n")
 	if r.Verdict == "" {
@@ -116,7 +116,7 @@ func (t *text) verdict(r *run.Result) {
 		t.printf("%s\n", line)
 	}
 	advised := map[string]bool{}
-	for _, x := range r.Reasons[:t.limit(len(r.Reasons), maxReasons)] {
+	for _, x := range r.Reasons {
 		tone := warn
 		if x.Level == run.Red {
 			tone = bad
@@ -129,10 +129,10 @@ func (t *text) verdict(r *run.Result) {
 			}
 			t.printf("%s%s\n", begin, line)
 		}
-		if !advised[x.Advice] {
+		if !advised[x.Advice] && (len(advised) < maxAdvice || t.Full) {
 			t.say(strings.Repeat(" ", width), units.Safe(x.Advice))
+			advised[x.Advice] = true
 		}
-		advised[x.Advice] = true
 	}
 }
 

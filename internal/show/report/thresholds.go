@@ -10,7 +10,17 @@ import (
 // crossed counts the conditions that a run did not meet.
 func crossed(r *run.Result) (n int) {
 	for _, x := range r.Thresholds {
-		if !x.OK {
+		if x.Crossed() {
+			n++
+		}
+	}
+	return n
+}
+
+// undecided counts the conditions that a run neither met nor crossed for certain.
+func undecided(r *run.Result) (n int) {
+	for _, x := range r.Thresholds {
+		if x.Undecided {
 			n++
 		}
 	}
@@ -26,6 +36,10 @@ func met(r *run.Result) string {
 		return "its threshold is crossed"
 	case n > 0:
 		return fmt.Sprintf("%d of %d thresholds crossed", n, all)
+	case undecided(r) > 0 && all == 1:
+		return "its threshold is not decided"
+	case undecided(r) > 0:
+		return fmt.Sprintf("%d of %d thresholds not decided", undecided(r), all)
 	case all == 1:
 		return "its threshold is met"
 	default:
@@ -39,7 +53,9 @@ func (t *text) thresholds(r *run.Result) {
 	var rows [][]cell
 	for _, x := range r.Thresholds {
 		row := []cell{{text: units.Safe(x.Expression)}, {"ok", good}, {text: units.Safe(x.Value)}, {}}
-		if !x.OK {
+		if x.Undecided {
+			row[1] = cell{"not decided", warn}
+		} else if !x.OK {
 			row[1] = cell{"CROSSED", bad}
 			if x.At != nil {
 				row[3].text = units.Seconds(*x.At)

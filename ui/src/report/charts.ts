@@ -78,6 +78,6 @@ export function metricGroups(r: Result, around: Surroundings): HTMLElement | und
     'div',
     {},
     h('p', { class: 'hint' }, 'A chart for each graph. Metrics that recorded nothing, or that say the same as one above them, are in the totals only.'),
-    ...all.map((g) => h('details', { open: true, class: 'group' }, h('summary', {}, h('h3', {}, g.name)), h('div', { class: 'charts' }, ...g.charts.map((c) => new TimeChart(c, around, 'h4').element)))),
+    ...all.map((g) => h('details', { open: window.innerWidth > 700, class: 'group' }, h('summary', {}, h('h3', {}, g.name)), h('div', { class: 'charts' }, ...g.charts.map((c) => new TimeChart(c, around, 'h4').element)))),
   )
 }

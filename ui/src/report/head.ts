@@ -3,7 +3,7 @@
 
 import { h } from '../dom.ts'
 import { count, millis, rate, seconds, share } from '../format.ts'
-import { headline as figuresOf, isScheduled, percentile, type Class, type Result } from '../result.ts'
+import { headline as figuresOf, isScheduled, ownPart, percentile, type Class, type FigureName, type Reason, type Result } from '../result.ts'
 import { nameOf } from '../overview.ts'
 
 /** Returns the header of the page: the target or the name, and the button of the theme. */
@@ -16,6 +16,7 @@ export interface Headline {
   done: string
   failed: string
   times: string
+  own?: string // how much of times may be gobench's own
   bad: boolean // something failed
 }
 
@@ -25,7 +26,7 @@ export interface Headline {
  */
 export function headline(x: Headline): HTMLElement | undefined {
   if (x.done === '') return undefined
-  return h('section', { class: 'headline', id: 'first', 'aria-label': 'In short' }, h('p', { class: 'done' }, x.done), h('p', { class: x.bad ? 'bad' : '' }, x.failed), x.times === '' ? '' : h('p', {}, x.times))
+  return h('section', { class: 'headline', id: 'first', 'aria-label': 'In short' }, h('p', { class: 'done' }, x.done), h('p', { class: x.bad ? 'bad' : '' }, x.failed), x.times === '' ? '' : h('p', {}, x.times), x.own ? h('p', { class: 'own' }, x.own) : '')
 }
 
 const meanings = {
@@ -40,7 +41,8 @@ const signs = { VALID: '✓', SUSPECT: '!', INVALID: '✕' }
  * to meet. A result without a verdict has NO VERDICT.
  */
 export function verdict(r: Result): HTMLElement {
-  const crossed = (r.thresholds ?? []).filter((t) => !t.ok).length
+  const crossed = (r.thresholds ?? []).filter((t) => !t.ok && !t.undecided).length
+  const unsure = (r.thresholds ?? []).filter((t) => t.undecided).length
   const badges = h('div', { class: 'badges' })
   const add = (kind: string, ...text: (string | Node)[]) => badges.append(h('p', { class: `badge ${kind}` }, ...text))
   if (r.state !== 'finished' || r.cause) add(r.state === 'finished' ? 'neutral' : 'bad', h('strong', {}, `Run ${r.state}`), r.cause ? `: ${r.cause}` : '')
@@ -48,8 +50,8 @@ export function verdict(r: Result): HTMLElement {
   if (!r.reasons?.some((x) => x.signal === 'totals')) for (const m of r.missing ?? []) add('bad', m) // else a reason names it
   const all = r.thresholds?.length ?? 0
   if (all > 0) {
-    const link = h('a', { href: '#thresholds' }, crossed > 0 ? `${crossed} of ${all} thresholds crossed` : all === 1 ? 'The threshold was met' : `All ${all} thresholds were met`)
-    add(crossed > 0 ? 'bad' : 'good', link)
+    const link = h('a', { href: '#thresholds' }, crossed > 0 ? `${crossed} of ${all} thresholds crossed` : unsure > 0 ? `${unsure} of ${all} thresholds not decided` : all === 1 ? 'The threshold was met' : `All ${all} thresholds were met`)
+    add(crossed > 0 ? 'bad' : unsure > 0 ? 'warn' : 'good', link)
   }
   const box = h('section', { class: `verdict ${(r.verdict ?? 'none').toLowerCase()}`, 'aria-label': 'Verdict' })
   if (r.verdict) {
@@ -59,23 +61,19 @@ export function verdict(r: Result): HTMLElement {
   }
   if (badges.childElementCount > 0) box.append(badges)
   const reasons = r.reasons ?? []
-  if (reasons.length > 0) {
-    box.append(
-      h(
-        'ul',
-        { class: 'reasons' },
-        ...reasons.map((x) =>
-          h(
-            'li',
-            {},
-            h('span', { class: `level ${x.level}` }, x.level),
-            h('div', {}, h('p', {}, h('b', {}, x.signal), ': ', x.text, h('span', { class: 'hint' }, when(x.windows, x.worst_seconds))), h('p', { class: 'advice' }, '→ ', x.advice)),
-          ),
-        ),
-      ),
-    )
-  }
+  const list = (some: Reason[]) => h('ul', { class: 'reasons' }, ...some.map(reason))
+  if (reasons.length > 0) box.append(list(reasons.slice(0, 1)))
+  if (reasons.length > 1) box.append(h('details', { class: 'more' }, h('summary', {}, `${count(reasons.length - 1)} more: what disturbed it`), list(reasons.slice(1))))
   return box
+}
+
+function reason(x: Reason): HTMLElement {
+  return h(
+    'li',
+    {},
+    h('span', { class: `level ${x.level}` }, x.level),
+    h('div', {}, h('p', {}, h('b', {}, x.signal), ': ', x.text, h('span', { class: 'hint' }, when(x.windows, x.worst_seconds))), h('p', { class: 'advice' }, '→ ', x.advice)),
+  )
 }
 
 /** Returns in how many intervals a signal was raised, in parentheses; empty for 0. */
@@ -108,7 +106,7 @@ export function facts(r: Result): HTMLElement {
   const e = r.environment
   add('Machine', `${e.host}: ${e.cpus} CPUs${e.cpu ? ` ${e.cpu}` : ''}, ${e.os}/${e.arch}${e.kernel ? ` ${e.kernel}` : ''}`)
   add('gobench', `${r.gobench}, run ${r.id}`)
-  return h('section', { 'aria-label': 'Summary' }, list)
+  return list
 }
 
 /** Formats a time of RFC 3339 as 2026-11-21 06:45:12 UTC; other text is returned unchanged. */
@@ -138,7 +136,11 @@ export function tiles(r: Result): HTMLElement | undefined {
   tile('errors', 'Failed', count(bad), bad === 0 ? 'none' : `${share(bad / top.done)}: ${notes.join(', ')}`, bad > 0 ? 'bad' : '')
   const m = top.response ?? top.main
   const of = m ? nameOf(m) : ''
-  tile('p50', 'p50', m ? percentile(m, 'p50', 0.5, millis) : '–', of)
-  tile('p99', 'p99', m ? percentile(m, 'p99', 0.99, millis) : '–', of)
+  const own = (name: FigureName) => {
+    const part = m ? ownPart(m, name, millis) : ''
+    return part === '' ? of : `${of}; gobench’s own may be ${part}`
+  }
+  tile('p50', 'p50', m ? percentile(m, 'p50', 0.5, millis) : '–', own('p50'))
+  tile('p99', 'p99', m ? percentile(m, 'p99', 0.99, millis) : '–', own('p99'))
   return h('section', { 'aria-label': 'Key figures' }, all)
 }

@@ -4,8 +4,8 @@
 import { fromBase64, inflate } from '../bytes.ts'
 import { drawn } from '../chart.ts'
 import { h } from '../dom.ts'
-import { drawAll } from '../lazy.ts'
-import { marks, type Result } from '../result.ts'
+import { drawAll, drawInTurn } from '../lazy.ts'
+import { isCompanion, marks, type Result } from '../result.ts'
 import { decodeSeries } from '../series.ts'
 import { apply, next, remember, remembered, type Theme } from '../theme.ts'
 import { Timeline } from '../timeline.ts'
@@ -20,6 +20,7 @@ import { configuration, errors, hosts, metricTables, notes, samples, thresholds 
 async function main() {
   const result = JSON.parse(document.getElementById('result')!.textContent!) as Result
   const series = decodeSeries(await inflate(fromBase64(document.getElementById('series')!.textContent!)))
+  result.metrics = result.metrics.filter((m) => !isCompanion(m))
   document.title = `${result.config.target ?? result.name} – gobench`
   const end = series.rows > 0 ? series.from.at(-1)! + series.seconds.at(-1)! : result.seconds
   const timeline = new Timeline(Math.max(end, 0.001))
@@ -35,6 +36,7 @@ async function main() {
     ['notes', 'Notes', notes(result, around.marks)],
     ['totals', 'Totals', metricTables(result)],
     ['metrics', 'All metrics over time', metricGroups(result, around)],
+    ['run', 'Run', facts(result)],
     ['hosts', 'Hosts', hosts(result)],
     ['configuration', 'Configuration', configuration(result)],
   ]
@@ -47,7 +49,6 @@ async function main() {
       { id: 'content' },
       headline(JSON.parse(document.getElementById('headline')!.textContent!)) ?? '',
       verdict(result),
-      facts(result),
       tiles(result) ?? '',
       h('nav', { 'aria-label': 'Sections' }, ...here.map(([id, name]) => h('a', { href: '#' + id }, name))),
       ...here.map(([id, name, content]) => h('section', { id, 'aria-labelledby': id + '-title' }, h('h2', { id: id + '-title' }, name), content)),
@@ -63,6 +64,7 @@ async function main() {
   window.addEventListener('afterprint', () => print(false))
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw)
   document.documentElement.dataset.ready = String(Math.round(performance.now()))
+  drawInTurn()
 }
 
 function redraw() {
@@ -105,17 +107,17 @@ function zoomBar(timeline: Timeline): HTMLElement {
 }
 
 /** How wide charts are on paper, in CSS pixels. */
-const paper = 680
+const paper = 330
 
 /**
- * Prepares the page for paper (begins) or restores it: on paper all is drawn, open, light,
- * and as wide as the sheet.
+ * Prepares the page for paper (begins) or restores it: on paper all is drawn, light, and as
+ * wide as the sheet, and all reasons are open.
  */
 function print(begins: boolean) {
   if (begins) {
     document.documentElement.dataset.printing = ''
     drawAll()
-    for (const d of document.querySelectorAll<HTMLDetailsElement>('details:not([open])')) {
+    for (const d of document.querySelectorAll<HTMLDetailsElement>('details.more:not([open])')) {
       d.open = true
       d.dataset.closed = ''
     }

@@ -1,7 +1,7 @@
 import { h } from '../dom.ts'
 import { bytes, count, digits, millis, ofUnit, seconds, share } from '../format.ts'
 import { repeats } from '../overview.ts'
-import { closedResponses, figure, percentile, recorded, sourceName, type Failure, type FigureName, type Host, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
+import { closedResponses, figure, ownPart, percentile, recorded, sourceName, type Failure, type FigureName, type Host, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
 import { table, type Column } from '../table.ts'
 
 /** Returns the table of thresholds; undefined if the run had none. */
@@ -9,7 +9,7 @@ export function thresholds(r: Result): HTMLElement | undefined {
   if (!r.thresholds?.length) return undefined
   const columns: Column<Threshold>[] = [
     { name: 'Condition', text: true, show: (t) => h('code', {}, t.expression), by: (t) => t.expression },
-    { name: 'Result', text: true, show: (t) => h('span', { class: t.ok ? 'outcome good' : 'outcome bad' }, t.ok ? '✓ met' : '✕ crossed'), by: (t) => (t.ok ? 1 : 0) },
+    { name: 'Result', text: true, show: (t) => h('span', { class: `outcome ${t.ok ? 'good' : t.undecided ? 'warn' : 'bad'}` }, t.ok ? '✓ met' : t.undecided ? '? not decided' : '✕ crossed'), by: (t) => (t.ok ? 2 : t.undecided ? 1 : 0) },
     { name: 'Value', text: true, show: (t) => t.value ?? '–' },
     { name: 'Crossed at', show: (t) => (t.ok || t.at_seconds === undefined ? '' : seconds(t.at_seconds)), by: (t) => (t.ok ? undefined : t.at_seconds) },
     { name: 'Why', text: true, show: (t) => h('span', { class: 'long' }, t.reason ?? '') },
@@ -104,7 +104,12 @@ const shares: Partial<Record<FigureName, number>> = { p50: 0.5, p90: 0.9, p95: 0
 /** Returns the table of histograms; undefined for no metrics. */
 function distributionTable(metrics: Metric[]): HTMLElement | undefined {
   if (metrics.length === 0) return undefined
-  const shown = (m: Metric, name: FigureName): string => {
+  const shown = (m: Metric, name: FigureName): string | Node => {
+    const text = figureOf(m, name)
+    const own = ownPart(m, name, m.unit === 'ns' ? millis : digits)
+    return own === '' || name === 'avg' ? text : h('div', { title: 'how much of it may be gobench’s own' }, text, h('div', { class: 'own' }, own.startsWith('all') ? own : `− ${own}`))
+  }
+  const figureOf = (m: Metric, name: FigureName): string => {
     const format = (v: number) => (m.unit === 'ns' ? millis(v) : m.unit === 'B' ? bytes(v) : m.unit === 'permille' ? share(v / 1000) : v === 0 ? '0' : digits(v))
     const q = shares[name]
     if (q !== undefined) return figure(m, 'max') === undefined ? '' : percentile(m, name as 'p50', q, format)

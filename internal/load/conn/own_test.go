@@ -1,0 +1,115 @@
+package conn
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/delay"
+)
+
+// watched runs a watch of the process until the test ends, and waits until it knows the time of day.
+func watched(t *testing.T) {
+	stop, done, first := make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+	go func() {
+		defer close(done)
+		delay.Watch(stop, func(time.Duration) {
+			select {
+			case first <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	<-first
+	t.Cleanup(func() { close(stop); <-done })
+}
+
+// What an answer waits in the kernel until it is read is gobench's own, whichever way the
+// connection was opened; what the server takes is not.
+func TestOwn(t *testing.T) {
+	if !canStamp {
+		t.Log("no time stamps of the kernel here: the process's stops stand for them")
+	}
+	watched(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const takes, waits = 30 * time.Millisecond, 50 * time.Millisecond
+	answered := make(chan time.Duration, 10)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				b := make([]byte, 10)
+				for {
+					if _, err := c.Read(b); err != nil {
+						return
+					}
+					time.Sleep(takes)
+					answered <- Now()
+					_, _ = c.Write([]byte("answer"))
+				}
+			}()
+		}
+	}()
+	addr := l.Addr().String()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d Dialer
+	direct, err := d.Dial(context.Background(), addr, time.Second, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	named, err := d.Dial(context.Background(), "localhost:"+port, time.Second, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*Conn{"of its own": direct, "by name": named, "of package net": New(nc)} {
+		for range 3 { // the kernel begins to stamp packets a moment after the first socket wants that
+			begin := Now()
+			c.Arm(begin, time.Second)
+			if _, err := c.Write([]byte("request")); err != nil {
+				t.Fatal(err)
+			}
+			sent := <-answered
+			time.Sleep(waits)
+			if err := c.Fill(); err != nil {
+				t.Fatal(err)
+			}
+			end := Now()
+			c.Take(len(c.Unread()))
+			own := c.Own(begin, end)
+			if stamped := c.stamp != 0; stamped && (own > end-sent+time.Millisecond || own < waits-10*time.Millisecond) {
+				t.Errorf("%s: %v of %v was gobench's own; the answer was sent %v before it was read", name, own, end-begin, end-sent)
+			} else if !stamped && own > end-begin {
+				t.Errorf("%s: %v of %v", name, own, end-begin)
+			}
+		}
+		if canStamp && name != "of package net" && c.stamp == 0 {
+			t.Errorf("%s: the kernel did not say when it received the answer", name)
+		}
+		c.Close()
+	}
+}
+
+// A request that is sent late is gobench's own fault, up to the answer.
+func TestOwnOfSending(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	c := &Conn{sent: 1005 * ms}
+	for _, tt := range []struct{ begin, want time.Duration }{{1000 * ms, 5 * ms}, {1005*ms - 90*time.Microsecond, 0}, {1006 * ms, 0}} {
+		if own := c.Own(tt.begin, 1010*ms) - delay.Waited(tt.begin, 1010*ms); own != tt.want {
+			t.Errorf("begun at %v: %v, want %v", tt.begin, own, tt.want)
+		}
+	}
+}
