@@ -90,6 +90,9 @@ func (s *summary) add(b *wire.Batch) error {
 func (s *summary) of() Summary {
 	all := Summary{Seconds: s.merger.Measured().Seconds(), Executor: int(s.start.Executor), Executors: max(int(s.start.Executors), 1)}
 	for _, m := range s.merger.Metrics() {
+		if m.Role.Companion() {
+			continue // it is of gobench's own judgement, and there only if something was disturbed
+		}
 		t := Total{Title: m.Title, Unit: m.Unit, Type: metrics.Type(m.Type)}
 		if m.Count != nil {
 			t.Count = *m.Count

@@ -50,7 +50,7 @@ func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 			return nil, err
 		}
 	}
-	q.linked = conn.Now()
+	q.linkedNow()
 	return l, nil
 }
 

@@ -40,8 +40,7 @@ func (c *client) transfer(ctx context.Context, q *call) error {
 		q.own += delay.Waited(q.now, q.end)
 		return err
 	}
-	stood := delay.Stood(q.now)
-	q.linked = 0
+	q.linked, q.stood = 0, delay.Stood(q.now)
 	l, err := c.link(ctx, q)
 	if err != nil {
 		return err
@@ -60,7 +59,7 @@ func (c *client) transfer(ctx context.Context, q *call) error {
 		q.in, q.out, q.got = q.in+l.In(), q.out+l.Out(), l.In()
 	}
 	if err == nil {
-		q.addOwn(l, stood)
+		q.addOwn(l)
 		if l.reused() {
 			q.reused++
 		}
@@ -77,14 +76,19 @@ func (c *client) transfer(ctx context.Context, q *call) error {
 	return err
 }
 
+// linkedNow notes that the request's connection, which it had to wait for, is ready.
+func (q *call) linkedNow() {
+	q.linked = conn.Now()
+	q.stopped = delay.Stood(q.linked) - q.stood
+}
+
 // addOwn adds gobench's own part of a request's time to the call's: that of the exchange over l and,
-// while there was no connection yet, for how long the process stood still, which it had for stood
-// when the request began.
-func (q *call) addOwn(l *link, stood time.Duration) {
+// while there was no connection yet, for how long the process was stopped.
+func (q *call) addOwn(l *link) {
 	begin := q.now
 	if q.linked > 0 {
 		begin = q.linked
-		q.own += max(0, min(begin-q.now, delay.Stood(begin)-stood))
+		q.own += max(0, min(begin-q.now, q.stopped))
 	}
 	q.own += l.Own(begin, q.end)
 }

@@ -109,7 +109,8 @@ func (c *client) wait(ctx context.Context, w *waiter, q *call) (*link, error) {
 	if l == nil {
 		return c.dial(ctx, q)
 	}
-	q.peer, q.linked = l.peer, conn.Now()
+	q.peer = l.peer
+	q.linkedNow()
 	return l, nil
 }
 

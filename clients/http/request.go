@@ -63,6 +63,8 @@ type call struct {
 	first    time.Duration // when the answer's first bytes arrived, on the clock of conn.Now
 	end      time.Duration // when its last byte arrived, on the same clock
 	linked   time.Duration // when the current request's connection was ready, on the same clock; 0: it was at once
+	stood    time.Duration // what delay.Stood was when the current request began
+	stopped  time.Duration // for how long the process was stopped until linked
 	own      time.Duration // gobench's own part of the call's time
 }
 

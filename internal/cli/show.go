@@ -70,7 +70,7 @@ func (a *app) compare(ctx context.Context, r *stored, at masterFlags, other stri
 	defer b.Close()
 	c := report.Compare(r.Result, b.Result)
 	if at.url == "" {
-		c.Earlier(r.Result, a.earlier(r.Name))
+		c.Earlier(r.Result, b.Result, a.earlier(r.Name))
 	}
 	if asJSON {
 		return c.JSON(a.stdout)

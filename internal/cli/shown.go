@@ -200,7 +200,7 @@ func endOf(r *run.Result, err error) event.Event {
 		*e.Exit, e.Error = exitFailed, err.Error()
 	}
 	for _, t := range r.Thresholds {
-		s := threshold.Standing{Expression: t.Expression, Known: true, Met: t.OK, Crossed: t.Crossed(), Value: t.Value, Reason: t.Reason}
+		s := threshold.Standing{Expression: t.Expression, Known: true, Met: t.OK, Crossed: t.Crossed(), Undecided: t.Undecided, Value: t.Value, Reason: t.Reason}
 		if t.At != nil {
 			s.At = *t.At
 		}

@@ -250,6 +250,7 @@ type Reason struct {
 	Windows int      `json:"windows"`         // intervals that were amber or red
 	Worst   float64  `json:"worst_seconds"`   // when the worst of them began, since the load began
 	Share   float64  `json:"share,omitempty"` // of gobench's own delay in the run, 0 to 1, that came in these intervals
+	Cause   bool     `json:"cause,omitempty"` // it disturbed gobench, and does not decide the verdict
 }
 
 // Failure is a kind of failure and how often it came.

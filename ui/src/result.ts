@@ -79,6 +79,7 @@ export interface Reason {
   windows: number
   worst_seconds: number
   share?: number // of gobench's own delay in the run
+  cause?: boolean // it disturbed gobench, and does not decide the verdict
 }
 
 export interface Threshold {

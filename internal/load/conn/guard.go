@@ -23,6 +23,11 @@ var past = time.Unix(1, 0)
 // before Begin; after it, Rearm.
 func (c *Conn) Arm(start, timeout time.Duration) {
 	c.sent = 0
+	c.limit(start, timeout)
+}
+
+// limit is Arm within an operation.
+func (c *Conn) limit(start, timeout time.Duration) {
 	at, slack := start+timeout, timeout/100
 	if c.set >= at && c.set <= at+slack {
 		c.deadline = c.set
@@ -67,9 +72,10 @@ func (c *Conn) stayCut() {
 	}
 }
 
-// Rearm is Arm between Begin and End.
+// Rearm is Arm between Begin and End, for the rest of the operation. Another goroutine may be
+// writing.
 func (c *Conn) Rearm(start, timeout time.Duration) {
-	c.Arm(start, timeout)
+	c.limit(start, timeout)
 	c.stayCut()
 }
 

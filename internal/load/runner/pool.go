@@ -13,7 +13,7 @@ import (
 type pool struct {
 	limit int // of waiting; below 0: no limit
 
-	flying atomic.Int64 // starts that were given to a user, or wait for one, and have not ended
+	inFlight atomic.Int64 // starts that were given to a user, or wait for one, and have not ended
 
 	mu      sync.Mutex
 	burst   delay.Burst
@@ -76,11 +76,11 @@ func (p *pool) only(n int) {
 func (p *pool) offer(planned, now time.Duration) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	burst := p.burst.Start(now, now-planned, p.flying.Load())
+	burst := p.burst.Start(now, now-planned, p.inFlight.Load())
 	for i := len(p.free) - 1; i >= 0; i-- {
 		if w := p.free[i]; p.below < 0 || w.number < p.below {
 			p.free = append(p.free[:i], p.free[i+1:]...)
-			p.flying.Add(1)
+			p.inFlight.Add(1)
 			w.calls <- call{planned: planned, offered: -1, burst: burst} // has capacity 1, so it never blocks
 			return given
 		}
@@ -92,7 +92,7 @@ func (p *pool) offer(planned, now time.Duration) fate {
 		p.waiting = append(p.waiting[:0], p.waiting[p.head:]...)
 		p.head = 0
 	}
-	p.flying.Add(1)
+	p.inFlight.Add(1)
 	p.waiting = append(p.waiting, call{planned, now, burst, delay.Stood(clock())})
 	return queued
 }
@@ -115,7 +115,7 @@ func (p *pool) begin(c call, now time.Duration) delay.Own {
 }
 
 // end notes that a call that was given to a user has ended.
-func (p *pool) end() { p.flying.Add(-1) }
+func (p *pool) end() { p.inFlight.Add(-1) }
 
 // take returns the next start for w: one that waits, or the next that is offered, for which it
 // waits. ok is false when the pool is closed and no start waits. Only w's own goroutine may

@@ -49,7 +49,7 @@ func TestOwnOfStarts(t *testing.T) {
 			p.free = append(p.free, w)
 		}
 	}
-	if n := p.flying.Load(); n != 0 {
+	if n := p.inFlight.Load(); n != 0 {
 		t.Errorf("%d starts are in flight", n)
 	}
 }

@@ -174,8 +174,11 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 			e.Record(c.counts.lag, int64(begin-call.planned))
 		}
 		e.Close()
-		_, ok = c.once(ctx, scope, u, call.planned, begin, own)
-		if c.pool.end(); !ok {
+		func() {
+			defer c.pool.end() // also of an iteration that panics
+			_, ok = c.once(ctx, scope, u, call.planned, begin, own)
+		}()
+		if !ok {
 			return
 		}
 	}

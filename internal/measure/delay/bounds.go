@@ -79,8 +79,8 @@ func Of(t Times) (b Bounds) {
 }
 
 // MissingRate returns by which share of it the rate of a closed load may be too low: own is gobench's
-// own part of its users' time, and busy that time, in all of which they waited for answers or for
-// gobench. It is at most 99: more means that nothing of the time was the target's.
+// own part of the time of its users' iterations, and busy that time. It is at most 99: more means
+// that nothing of the time was the target's, or the scenario's.
 func MissingRate(own, busy time.Duration) float64 {
 	const most = 99
 	switch {

@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
@@ -15,15 +16,17 @@ import (
 type Burst struct {
 	greatest time.Duration // lag in the current burst; 0 outside of one
 	last     time.Duration // when its last late start was
-	usual    int64
-	inFlight hdr.Histogram // at punctual starts
-	next     time.Duration // when usual is computed again
+	inFlight hdr.Histogram // at punctual starts since
+	since    time.Duration
+	latest   [remembered]int64 // the usualShare quantile of inFlight in each of the last periods with punctual starts
+	period   int               // the number of those
 }
 
 // How a burst ends.
 const (
 	usualShare = 0.1         // quantile of what is in flight that is as in quiet times
-	refresh    = time.Second // how often that is computed
+	refresh    = time.Second // a period of which that is computed
+	remembered = 10          // periods whose least counts, as the load may change
 	patience   = 10          // times the greatest lag, after the last late start, at most
 )
 
@@ -36,16 +39,25 @@ func (b *Burst) Start(now, lag time.Duration, inFlight int64) time.Duration {
 		return b.greatest
 	}
 	b.inFlight.Record(inFlight)
-	if now >= b.next {
-		if b.next > 0 {
-			b.usual = b.inFlight.Quantile(usualShare)
-		}
-		b.next = now + refresh
+	if now >= b.since+refresh {
+		b.latest[b.period%remembered] = b.inFlight.Quantile(usualShare)
+		b.period++
+		b.inFlight.Reset()
+		b.since = now
 	}
-	if b.greatest > 0 && (inFlight <= b.usual || now > b.last+patience*b.greatest) {
+	if b.greatest > 0 && (inFlight <= b.usual() || now > b.last+patience*b.greatest) {
 		b.greatest = 0
 	}
 	return b.greatest
+}
+
+// usual returns how many are in flight in quiet times; 0, on the careful side, before the first
+// period has ended.
+func (b *Burst) usual() int64 {
+	if b.period == 0 {
+		return 0
+	}
+	return slices.Min(b.latest[:min(b.period, remembered)])
 }
 
 // Lag notes that one of the burst's starts, or the first of a new one, turned out to be lag late at

@@ -42,14 +42,14 @@ type Own struct {
 // Least returns how long an operation with the recorded time took took at least: without o.Delay.
 // If it started in a burst, it may also have waited behind the others of the burst, by the burst's
 // greatest lag, but then it took no less than typical, which most operations take at least (see
-// Typical). ok is false if the difference is too small to record.
+// Typical). ok is false if the difference is too small to record; least is then took.
 func (o Own) Least(took, typical time.Duration) (least time.Duration, ok bool) {
-	if small := max(wakeUp, took/inRange); o.Delay <= small && o.Burst <= small {
-		return took, false
-	}
 	least = max(0, took-o.Delay)
 	if o.Burst > 0 {
 		least = min(least, max(least-o.Burst, typical))
+	}
+	if took-least <= max(wakeUp, took/inRange) {
+		return took, false
 	}
 	return least, true
 }

@@ -79,11 +79,9 @@ func noise(h *hdr.Histogram, q float64, lost int64) float64 {
 // rateInvalid is the share of its rate by which a closed load may be too low at most.
 const rateInvalid = 0.20
 
-// JudgeRate returns the level of a closed load's rate, of n operations, that may be too low by a
-// share of it. The rate of few operations varies by as much.
-func JudgeRate(missing float64, n int64) run.Severity {
-	if missing <= rateInvalid+2/math.Sqrt(float64(max(n, 1))) {
-		return run.Fine
-	}
-	return run.Red
+// RateIsOff reports whether a closed load's rate, of n operations, may be too low by more than is
+// allowed: by more than a fifth of it and what the rate of so few operations varies by from run to
+// run. The run is then INVALID.
+func RateIsOff(missing float64, n int64) bool {
+	return missing > rateInvalid+2/math.Sqrt(float64(max(n, 1)))
 }

@@ -96,9 +96,10 @@ func Stood(now time.Duration) time.Duration {
 	return s.stood + max(0, now-max(s.due, s.until))
 }
 
-// Waited returns an upper limit of how long this process may have had something to do that had
-// been waited for since begin, and did at end, a moment ago: from when the watch was due, if it is
-// overdue, or woke up late just before.
+// Waited returns an upper limit of how long this process may have had to wait before it did at end,
+// a moment ago, what something that began at begin had been waiting for: from when the watch was
+// due, if it is overdue; or if it woke up late, since the begin, and what had to wait for that has
+// had no more time yet than it waited.
 func Waited(begin, end time.Duration) time.Duration {
 	s := current.Load()
 	switch {
@@ -106,7 +107,7 @@ func Waited(begin, end time.Duration) time.Duration {
 		return 0
 	case end-s.due > least:
 		return end - max(begin, s.due)
-	case s.woke > 0 && end >= s.woke && end-s.woke <= s.woke-s.wasDue:
+	case begin < s.woke && end-s.woke <= s.woke-s.wasDue:
 		return max(0, end-max(begin, s.wasDue))
 	}
 	return 0

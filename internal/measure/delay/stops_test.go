@@ -46,7 +46,10 @@ func TestWaited(t *testing.T) {
 		{state{due: 100 * ms}, 10 * ms, 300 * ms, 200 * ms},                                   // overdue
 		{state{due: 100 * ms}, 200 * ms, 300 * ms, 100 * ms},                                  // begun in the stop
 		{state{due: 310 * ms, wasDue: 100 * ms, woke: 300 * ms}, 10 * ms, 305 * ms, 205 * ms}, // the watch woke up first
+		{state{due: 310 * ms, wasDue: 100 * ms, woke: 300 * ms}, 10 * ms, 299 * ms, 199 * ms}, // after its clock was read
 		{state{due: 310 * ms, wasDue: 290 * ms, woke: 300 * ms}, 10 * ms, 311 * ms, 0},
+		{state{due: 510 * ms, wasDue: 100 * ms, woke: 300 * ms}, 301 * ms, 501 * ms, 0}, // begun after the stop
+		{state{due: 510 * ms, wasDue: 100 * ms, woke: 300 * ms}, 10 * ms, 90 * ms, 0},   // ended before it
 	} {
 		set(t, tt.s)
 		if got := Waited(tt.begin, tt.end); got != tt.want {
@@ -96,11 +99,34 @@ func TestLeast(t *testing.T) {
 		{Own{5 * ms, 0}, 3 * ms, 0, 0, true},
 		{Own{0, 5 * ms}, 8 * ms, 0, 3 * ms, true},
 		{Own{0, 5 * ms}, 8 * ms, 4 * ms, 4 * ms, true},
+		{Own{0, 5 * ms}, 3 * ms, 4 * ms, 3 * ms, false}, // it is typical: nothing differs
 		{Own{6 * ms, 5 * ms}, 8 * ms, 4 * ms, 2 * ms, true}, // never above the time without own
 	} {
 		if got, ok := tt.own.Least(tt.took, tt.typical); got != tt.want || ok != tt.ok {
 			t.Errorf("%+v of %v, typical %v: %v %v, want %v %v", tt.own, tt.took, tt.typical, got, ok, tt.want, tt.ok)
 		}
+	}
+}
+
+// What is usual in flight follows a load that falls: a burst goes on until it has drained.
+func TestBurstAfterTheLoadFell(t *testing.T) {
+	t.Parallel()
+	var b Burst
+	now := time.Duration(0)
+	for ; now < 60*time.Second; now += ms {
+		b.Start(now, 0, 40)
+	}
+	for ; now < 75*time.Second; now += 100 * ms {
+		b.Start(now, 0, 1)
+	}
+	for range 30 {
+		b.Start(now, 3*time.Second, 30)
+	}
+	if got := b.Start(now+100*ms, 0, 30); got != 3*time.Second {
+		t.Errorf("30 are in flight, where 1 is usual, and the burst is of %v", got)
+	}
+	if got := b.Start(now+200*ms, 0, 1); got != 0 {
+		t.Errorf("1 is in flight, and the burst is of %v", got)
 	}
 }
 

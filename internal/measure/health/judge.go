@@ -11,8 +11,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Judge finds, in the windows of a run, what disturbed gobench. The zero value is ready to use. It must not
-// be used by several goroutines at once.
+// Judge finds, in the windows of a run, what disturbed gobench. The zero value is ready to use. It
+// must not be used by several goroutines at once.
 type Judge struct {
 	windows  int // judged
 	tracks   map[string]*track
@@ -227,13 +227,13 @@ func (j *Judge) Others() float64 {
 }
 
 // Reasons returns what disturbed gobench in the windows so far, what did most first: by how much
-// of its own delay was in the windows in which a signal was bad. Any call is possible at any time.
+// of its own delay was in the windows in which a signal was bad. Windows may be added afterwards.
 func (j *Judge) Reasons() (all []run.Reason) {
 	for _, t := range j.tracks {
 		if t.most == run.Fine || t.signal.note || t.name == Rate {
 			continue
 		}
-		r := run.Reason{Signal: t.name, Level: t.most, Text: t.detail, Advice: t.advice, Windows: t.windows, Worst: t.at.Seconds()}
+		r := run.Reason{Signal: t.name, Level: t.most, Text: t.detail, Advice: t.advice, Windows: t.windows, Worst: t.at.Seconds(), Cause: !t.decides}
 		if r.Text == "" {
 			value := t.worst
 			if t.signal.sum {

@@ -3,7 +3,6 @@ package health
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run/units"
@@ -16,11 +15,12 @@ type signal struct {
 	amber  float64 // above it; a value of metric
 	red    float64
 
-	lates  bool // bad, it means that gobench was late
-	late   bool // counts only while starts or goroutines are late as well
-	sum    bool // the text shows the sum of all windows
-	note   bool // lowers no verdict
-	advice string
+	lates   bool // bad, it means that gobench was late
+	late    bool // counts only while starts or goroutines are late as well
+	sum     bool // the text shows the sum of all windows
+	note    bool // leads to a note, and is no reason
+	decides bool // the verdict, as what it counts is in no time; what others did is in the bounds of the figures
+	advice  string
 
 	text func(worst float64) string
 }
@@ -95,30 +95,19 @@ var signals = []signal{
 	}},
 }
 
-// Known reports whether a signal is one of a Judge's.
-func Known(name string) bool {
-	return name == StartLag || name == Neighbours || Decides(name) || slices.ContainsFunc(signals, func(s signal) bool { return s.name == name })
-}
-
-// Decides reports whether a signal decides a verdict by itself: what it counts is in no time. Others
-// are causes: what they did is in the bounds of the figures.
-func Decides(name string) bool {
-	return name == LocalFiles || name == LocalPorts || name == Rate
-}
-
 // The rules for what is measured of the load itself.
 var (
 	lagSignal = signal{name: StartLag, advice: MoreCPU + ", or lower the rate; response times count from the planned start and so have this in them"}
 
-	rateSignal = signal{name: Rate, amber: 10, red: 50, advice: MoreCPU + ", or lower the rate: what is planned and does not begin is in no percentile"}
+	rateSignal = signal{name: Rate, decides: true, amber: 10, red: 50, advice: MoreCPU + ", or lower the rate: what is planned and does not begin is in no percentile"}
 
 	neighbourSignal = signal{name: Neighbours, late: true, advice: "move the target and other programs to other machines, or wait until this one is quiet", text: func(v float64) string {
 		return fmt.Sprintf("other processes used %s of this machine's CPUs while gobench was late", percent(v))
 	}}
-	filesSignal = signal{name: LocalFiles, sum: true, advice: "raise the limit of open files (ulimit -n, LimitNOFILE) above the number of connections", text: func(v float64) string {
+	filesSignal = signal{name: LocalFiles, sum: true, decides: true, advice: "raise the limit of open files (ulimit -n, LimitNOFILE) above the number of connections", text: func(v float64) string {
 		return fmt.Sprintf("%.0f operations failed because this machine let gobench open no more files; the target is not to blame", v)
 	}}
-	portsSignal = signal{name: LocalPorts, sum: true, advice: "widen net.ipv4.ip_local_port_range, keep connections open, or use more source addresses or machines", text: func(v float64) string {
+	portsSignal = signal{name: LocalPorts, sum: true, decides: true, advice: "widen net.ipv4.ip_local_port_range, keep connections open, or use more source addresses or machines", text: func(v float64) string {
 		return fmt.Sprintf("%.0f operations failed because this machine had no free local port; the target is not to blame", v)
 	}}
 )

@@ -109,6 +109,7 @@ func TestScopeAddsUpOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.BeginTime(now)
+		now += 20 * ms
 		if own := s.EndTime(now, 5*ms); own != (delay.Own{Delay: 5 * ms, Burst: 7 * ms}) {
 			t.Errorf("an operation's own part is %+v", own)
 		}
@@ -120,6 +121,28 @@ func TestScopeAddsUpOwn(t *testing.T) {
 	s.BeginOwn(now, delay.Own{})
 	if own := s.Own(now); own != (delay.Own{}) {
 		t.Errorf("the next one begins with %+v", own)
+	}
+}
+
+// The time in which several operations of a user were delayed counts once.
+func TestScopeAddsUpOperationsAtOnce(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	r, _ := timed(t)
+	_, s := With(context.Background(), r, nil, [2]uint64{})
+	now := delay.Now()
+	s.BeginOwn(now, delay.Own{Delay: ms})
+	for _, x := range []struct{ end, own, want time.Duration }{
+		{400 * ms, 300 * ms, 301 * ms}, // from 100 ms on
+		{401 * ms, 301 * ms, 302 * ms},
+		{402 * ms, 382 * ms, 383 * ms}, // from 20 ms on
+		{500 * ms, 10 * ms, 393 * ms},
+		{510 * ms, 5 * ms, 398 * ms},
+	} {
+		s.EndTime(now+x.end, x.own)
+		if own := s.Own(now + x.end); own.Delay != x.want {
+			t.Errorf("after %v: %v, want %v", x.end, own.Delay, x.want)
+		}
 	}
 }
 

@@ -25,12 +25,11 @@ type Scope struct {
 	inFlight atomic.Int32
 	refused  atomic.Int32
 	unsent   atomic.Int32 // calls in a row that failed before the network
-	own      atomic.Int64 // gobench's own part of the iteration that is under way, ns
-	stood    atomic.Int64 // what delay.Stood was when the user's last operation ended, ns
-	burst    atomic.Int64 // of that iteration's start, ns: see delay.Own
 	over     atomic.Bool
 	Named    bool // Class and User are set
 	rand     *rand.Rand
+
+	delayed delayed
 }
 
 // Gate lets a class of users begin operations until it is closed.

@@ -35,7 +35,7 @@ func TestUpdate(t *testing.T) {
 		add(1)
 		add(2)
 		tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: "the master ended"})
-		tally.Reason(run.Reason{Signal: "memory", Level: run.Red, Text: "full"})
+		tally.Reason(run.Reason{Signal: "memory", Level: run.Red, Text: "full", Cause: true})
 		r := &run.Result{Notes: []string{"given"}, Config: run.Config{Interval: 1}}
 		tally.Finish(r)
 		const short = "the run was shorter than three intervals: its series and its verdict rest on little"

@@ -3,10 +3,10 @@ package monitor
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
@@ -103,9 +103,9 @@ func (t *Tally) Users(users map[string]map[string]int64) { t.users = users }
 func (t *Tally) Rescaled(class string) { t.scaled = append(t.scaled, class) }
 
 // Reason adds a reason found elsewhere, as the loss of a host. It lowers the verdict by its level,
-// unless it is only a cause of delays (health.Decides).
+// unless it is a Cause.
 func (t *Tally) Reason(r run.Reason) {
-	if health.Known(r.Signal) && !health.Decides(r.Signal) {
+	if r.Cause {
 		t.causes = append(t.causes, r)
 		return
 	}
@@ -137,6 +137,9 @@ func (t *Tally) Intervals(all bool) {
 			t.emit(event.Event{Kind: event.Warning, Text: units.Safe(text)})
 		}
 		verdict, reasons := t.judgement(nil)
+		if verdict == run.Valid {
+			reasons = nil
+		}
 		totals := func() event.Totals {
 			return event.Totals{Metrics: t.Merger.Metrics(), Failures: t.Merger.Failures(), Verdict: verdict, Reasons: reasons}
 		}
@@ -219,6 +222,9 @@ func (t *Tally) Update(r *run.Result) {
 	t.Merger.RunOver()
 	t.Summarize(r)
 	t.conclude(r)
+	if r.Verdict != run.Valid { // what a tally before this one noted
+		given = slices.DeleteFunc(given, func(s string) bool { return strings.HasPrefix(s, disturbed) })
+	}
 	t.own = except(r.Notes, given)
 	r.Notes = append(given, t.own...)
 }

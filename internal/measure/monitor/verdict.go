@@ -27,8 +27,9 @@ func found(signal string) bool {
 
 // judgement returns the verdict on what was merged so far, and its reasons: those that decide it,
 // the worst first, then what disturbed gobench, what did most first. Without one that decides, the
-// verdict is VALID and has no reasons. missing is what the totals lack; any makes it INVALID.
-func (t *Tally) judgement(missing []string) (run.Verdict, []run.Reason) {
+// verdict is VALID, and all reasons are causes. missing is what the totals lack; any makes it INVALID.
+// others decide, too.
+func (t *Tally) judgement(missing []string, others ...run.Reason) (run.Verdict, []run.Reason) {
 	var decide, causes []run.Reason
 	if len(missing) > 0 {
 		decide = append(decide, run.Reason{Signal: health.Totals, Level: run.Red,
@@ -36,51 +37,58 @@ func (t *Tally) judgement(missing []string) (run.Verdict, []run.Reason) {
 			Advice: "run it again; if an executor died, its log says why"})
 	}
 	for _, x := range append(t.hosts.reasons(), t.causes...) {
-		if health.Decides(x.Signal) {
-			decide = append(decide, x)
-		} else {
+		if x.Cause {
 			causes = append(causes, x)
+		} else {
+			decide = append(decide, x)
 		}
 	}
-	decide = append(append(decide, t.percentiles()...), t.reasons...)
-	if x := t.throughput(); x != nil {
-		decide = append(decide, *x)
-	}
-	if len(decide) == 0 {
-		return run.Valid, nil
-	}
+	decide = slices.Concat(decide, t.percentiles(), t.throughput(), t.reasons, others)
 	slices.SortStableFunc(decide, func(a, b run.Reason) int { return int(b.Level) - int(a.Level) })
 	health.SortReasons(causes)
-	if decide[0].Level == run.Red {
-		return run.Invalid, append(decide, causes...)
+	verdict := run.Valid
+	if len(decide) > 0 {
+		verdict = run.Suspect
+		if decide[0].Level == run.Red {
+			verdict = run.Invalid
+		}
 	}
-	return run.Suspect, append(decide, causes...)
+	return verdict, append(decide, causes...)
 }
 
 // percentiles returns a reason for each judged metric with a percentile that may be off by more
 // than is allowed: those of clients and of iterations on a schedule, and iterations of closed
 // classes if no client measured a time.
 func (t *Tally) percentiles() (reasons []run.Reason) {
-	var all []delay.Finding
+	var clients, iterations []delay.Finding
+	measured := false // a client has measured a time
 	declared := t.Merger.Declared()
-	clients := slices.ContainsFunc(declared, func(m run.Metric) bool {
-		times, ok := t.Merger.TimesOf(m.Counts)
-		return m.Role == run.OpTime && m.Whole() && ok && times.All.Count() > 0
-	})
 	for _, m := range declared {
-		title := m.Title
-		switch {
-		case m.Role == run.OpTime && m.Whole():
-		case m.Role == run.ClassResponse && scheduled(m, declared):
-			title = m.Of + " response time"
-		case m.Role == run.ClassService && !clients && !scheduled(m, declared):
-			title = m.Of + " service time"
-		default:
+		client := m.Role == run.OpTime && m.Whole()
+		if !client && m.Role != run.ClassResponse && m.Role != run.ClassService {
 			continue
 		}
-		if times, ok := t.Merger.TimesOf(m.Counts); ok && times.All.Count() > 0 {
-			all = append(all, delay.Judge(title, times)...)
+		open := !client && scheduled(m, declared)
+		if !client && open != (m.Role == run.ClassResponse) {
+			continue
 		}
+		times, ok := t.Merger.TimesOf(m.Counts)
+		if !ok || times.All.Count() == 0 {
+			continue
+		}
+		switch {
+		case client:
+			measured = true
+			clients = append(clients, delay.Judge(m.Title, times)...)
+		case open:
+			clients = append(clients, delay.Judge(m.Of+" response time", times)...)
+		default:
+			iterations = append(iterations, delay.Judge(m.Of+" service time", times)...)
+		}
+	}
+	all := clients
+	if !measured {
+		all = append(all, iterations...)
 	}
 	delay.Sort(all)
 	seen := map[string]int{}
@@ -105,36 +113,38 @@ func scheduled(m run.Metric, declared []run.Metric) bool {
 }
 
 // missingRate returns by which share of it the rate of a closed class may be too low, since gobench's
-// own delays took that part of its users' time; 0 if it has a schedule or did nothing. m is its
-// service time.
-func (t *Tally) missingRate(m run.Metric, declared []run.Metric) float64 {
+// own delays took that part of its users' time, and how many iterations that rests on; 0 if it has
+// a schedule or did nothing. m is its service time.
+func (t *Tally) missingRate(m run.Metric, declared []run.Metric) (share float64, n int64) {
+	if scheduled(m, declared) {
+		return 0, 0
+	}
 	times, ok := t.Merger.TimesOf(m.Counts)
-	if !ok || scheduled(m, declared) {
-		return 0
+	if !ok {
+		return 0, 0
 	}
 	failed, _ := t.Merger.TimesOf(m.As(run.ClassFailure))
-	return delay.MissingRate(times.Own(), times.Sum()+failed.Sum())
+	return delay.MissingRate(times.Own(), times.Sum()+failed.Sum()), int64(times.All.Count())
 }
 
 // throughput returns a reason for the closed class whose rate may be too low by the most, if that is
 // more than is allowed; nil without one.
-func (t *Tally) throughput() *run.Reason {
+func (t *Tally) throughput() []run.Reason {
 	declared := t.Merger.Declared()
-	worst, class, level := 0.0, "", run.Fine
+	worst, class := 0.0, ""
 	for _, m := range declared {
 		if m.Role != run.ClassService {
 			continue
 		}
-		share := t.missingRate(m, declared)
-		times, _ := t.Merger.TimesOf(m.Counts)
-		if share > worst && delay.JudgeRate(share, int64(times.All.Count())) > run.Fine {
-			worst, class, level = share, m.Of, delay.JudgeRate(share, int64(times.All.Count()))
+		share, n := t.missingRate(m, declared)
+		if share > worst && delay.RateIsOff(share, n) {
+			worst, class = share, m.Of
 		}
 	}
-	if level == run.Fine {
+	if class == "" {
 		return nil
 	}
-	return &run.Reason{Signal: throughputSignal, Level: level, Text: fmt.Sprintf("without gobench's own delays class %s might do %.0f %% more", class, worst*100), Advice: health.MoreCPU}
+	return []run.Reason{{Signal: throughputSignal, Level: run.Red, Text: fmt.Sprintf("without gobench's own delays class %s might do %.0f %% more", class, worst*100), Advice: health.MoreCPU}}
 }
 
 // setRates sets the bounds of rates in r, whose Metrics are those of t.Merger: of the iterations of
@@ -153,7 +163,7 @@ func (t *Tally) setRates(r *run.Result) {
 		case run.ClassPlanned:
 			open = true
 		case run.ClassDone:
-			share := t.missingRate(run.Metric{Counts: m.As(run.ClassService)}, declared)
+			share, _ := t.missingRate(run.Metric{Counts: m.As(run.ClassService)}, declared)
 			worst = max(worst, share)
 			bound(m, share)
 		}
@@ -176,25 +186,28 @@ func (t *Tally) setVerdict(r *run.Result) {
 		r.Notes = append(r.Notes, t.notes(r)...)
 		return
 	}
-	given := t.reasons
+	var others []run.Reason
 	uneven := t.hosts.uneven(t.users)
 	if open := slices.ContainsFunc(r.Config.Classes, func(c run.Class) bool { return !c.Closed }); open && uneven != "" {
-		t.reasons = append(slices.Clip(t.reasons), run.Reason{Signal: unevenSignal, Level: run.Amber, Text: uneven, Advice: "look at what slows that host down, or set each host's share with --weight"})
+		others = append(others, run.Reason{Signal: unevenSignal, Level: run.Amber, Text: uneven, Advice: "look at what slows that host down, or set each host's share with --weight"})
 		uneven = ""
 	}
-	r.Verdict, r.Reasons = t.judgement(r.Missing)
-	t.reasons = given
+	r.Verdict, r.Reasons = t.judgement(r.Missing, others...)
 	r.Notes = append(r.Notes, t.notes(r)...)
 	if r.Verdict == run.Valid {
-		r.Notes = append(r.Notes, harmless(append(t.hosts.reasons(), t.causes...))...)
+		r.Notes = append(r.Notes, disturbances(r.Reasons)...)
+		r.Reasons = nil
 	}
 	if uneven != "" { // a faster host may well do more of a closed load
 		r.Notes = append(r.Notes, uneven)
 	}
 }
 
-// harmless returns a note on what disturbed gobench in a run that is VALID; nil without any.
-func harmless(causes []run.Reason) []string {
+// disturbed begins the note of a run that is VALID on what disturbed gobench.
+const disturbed = "what disturbed gobench moved no percentile up to p99 by more than is allowed: "
+
+// disturbances returns that note; nil without causes.
+func disturbances(causes []run.Reason) []string {
 	if len(causes) == 0 {
 		return nil
 	}
@@ -202,5 +215,5 @@ func harmless(causes []run.Reason) []string {
 	for _, x := range causes {
 		texts = append(texts, x.Text)
 	}
-	return []string{"it moved no percentile up to p99 by more than is allowed: " + strings.Join(texts, "; ")}
+	return []string{disturbed + strings.Join(texts, "; ")}
 }

@@ -2,12 +2,10 @@ package threshold
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/measure/delay"
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/run"
 )
@@ -106,6 +104,7 @@ type Standing struct {
 	Known      bool    `json:"known"`                // there is something to judge
 	Met        bool    `json:"met"`                  // so far
 	Crossed    bool    `json:"crossed"`              // permanently
+	Undecided  bool    `json:"undecided,omitempty"`  // so far it is neither met nor crossed for certain: see Reason
 	Value      string  `json:"value,omitempty"`      // for people: when crossed; else of the run so far or of its worst window
 	Reason     string  `json:"reason,omitempty"`     // what Value does not explain
 	At         float64 `json:"at_seconds,omitempty"` // when it was crossed, since the load began
@@ -120,11 +119,13 @@ func (e *Evaluator) Standings() []Standing {
 		switch {
 		case j.crossed || j.unbound != nil:
 		case j.judged:
-			s.Known, s.Met, s.Value = true, true, j.shown(j.worst)
+			s.Known, s.Met, s.Undecided = true, j.unsure == "", j.unsure != ""
+			s.Value, s.Reason = j.shown(j.worst), j.unsure
 		case j.Over == 0:
 			d, ok := j.decide(j.whole)
 			if s.Known = ok && e.intervals > 0; s.Known {
-				s.Met, s.Value, s.Reason = j.holds(d.value), j.shown(d.value), d.unsure
+				s.Met, s.Undecided = !d.crossed && d.unsure == "", d.unsure != ""
+				s.Value, s.Reason = j.shown(d.value), d.unsure
 			}
 		}
 		all = append(all, s)
@@ -170,7 +171,8 @@ type judge struct {
 	whole   tally // since the begin; without a histogram if windows are judged and one was full
 	gauge   int64 // at the end of the last interval
 	window  queue
-	judged  bool    // a window has been full
+	judged  bool    // a window has been full, and had values enough
+	few     bool    // a full window had too few values for the percentile
 	worst   float64 // of the windows judged, the figure furthest from the condition
 	crossed bool
 	wrong   bool          // the metric cannot have the statistic or unit
@@ -228,8 +230,8 @@ func (j *judge) early(v float64, e *Evaluator) bool {
 	return e.intervals >= patience
 }
 
-// slide moves the window by an interval and judges it when it is full; after loadOver not
-// its counts and rates per second.
+// slide moves the window by an interval and judges it when it is full, unless it has too few values
+// for its percentile; after loadOver not its counts and rates per second.
 func (j *judge) slide(t tally, at time.Duration, loadOver bool) {
 	j.window.push(t)
 	j.window.shrink(j.Over)
@@ -237,7 +239,7 @@ func (j *judge) slide(t tally, at time.Duration, loadOver bool) {
 		return
 	}
 	d, ok := j.decide(j.window.total())
-	if !ok {
+	if j.few = j.few || d.few; !ok || d.few {
 		return
 	}
 	if !j.judged || j.worse(d.value, j.worst) {
@@ -268,6 +270,9 @@ func (j *judge) finish(e *Evaluator, totals []run.Metric) {
 		return
 	case j.Over > 0:
 		j.reason = "the run had no window of " + window(j.Over) + " to judge, so all of it was judged"
+		if j.few {
+			j.reason = "no window of " + window(j.Over) + " had values enough for " + j.Stat + ", so all of the run was judged"
+		}
 	}
 	d, ok := j.decide(j.whole)
 	if j.Stat == "rps" {
@@ -342,48 +347,6 @@ func (j *judge) tally(i Interval) tally {
 		t.disturbed, t.corrected = i.Histograms[j.binding.disturbed], i.Histograms[j.binding.corrected]
 	}
 	return t
-}
-
-// decision is what a tally says of a threshold: crossed, unsure, or met.
-type decision struct {
-	value   float64
-	crossed bool
-	unsure  string // why it is neither crossed nor met for certain
-}
-
-// decide judges t; ok is false if the threshold's statistic has no value in it. It is undecided if the
-// condition holds for the figure as recorded and not without what gobench delayed (see package delay),
-// or the other way round, and if a percentile has too few values, unless all of them violate it.
-func (j *judge) decide(t tally) (d decision, ok bool) {
-	d.value, ok = j.figure(t)
-	if !ok {
-		return d, false
-	}
-	if math.IsInf(d.value, 1) || t.histogram == nil || !ofDistribution(j.Stat) {
-		d.crossed = !j.holds(d.value)
-		return d, true
-	}
-	if q, is := percentile(j.Stat); is && !run.Enough(q, int64(t.histogram.Count())+t.lost) {
-		d.crossed = !j.holds(float64(t.histogram.Min())) && !j.holds(float64(t.histogram.Max()))
-		if !d.crossed {
-			d.unsure = fmt.Sprintf("%d values are too few for %s: it needs %.0f", t.histogram.Count(), j.Stat, math.Ceil(1/(1-q)-1e-6))
-		}
-		return d, true
-	}
-	low := d.value
-	if t.disturbed != nil && j.Stat != "min" && j.Stat != "stdev" {
-		least := t
-		least.histogram = delay.Times{All: t.histogram, Disturbed: t.disturbed, Corrected: t.corrected}.Least()
-		low, _ = j.figure(least)
-	}
-	between := low < j.bound() && j.bound() < d.value && (j.Op == "==" || j.Op == "!=")
-	switch high := j.holds(d.value); {
-	case high != j.holds(low), between:
-		d.unsure = fmt.Sprintf("without what gobench itself delayed it may be %s", j.shown(low))
-	default:
-		d.crossed = !high
-	}
-	return d, true
 }
 
 // figure returns the threshold's statistic of t, in the unit of bound; ok is false if it

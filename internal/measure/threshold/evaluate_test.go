@@ -150,6 +150,7 @@ func TestEvaluate(t *testing.T) {
 		{"but counts as a rate", "home.http_ok rps > 50 over 1s", repeat(2, good, second{}, good), 3, "0", ""},
 		{"the drain is no load", "home.http_ok rps > 50 over 1s", repeat(2, good, over(second{}), over(second{})), never, "100", ""},
 		{"the drain's latencies count", "home.latency max < 200ms over 1s", repeat(2, good, over(slow)), 3, "500ms", ""},
+		{"a window of few values says nothing", "home.latency p99 < 200ms over 1s", []second{{ms: []int64{1, 500}}, {ms: slices.Repeat([]int64{5}, 200)}, {ms: []int64{1, 500}}}, never, "5ms", ""},
 		{"shorter than its window", "home.latency max < 200ms over 1m", repeat(2, good, slow), end, "500ms", "no window of 1m"},
 		{"shorter and well", "home.latency max < 1s over 1m", repeat(2, good, slow), never, "500ms", "no window of 1m"},
 
@@ -304,6 +305,8 @@ func TestStandings(t *testing.T) {
 				s += "crossed " + x.Value
 			case !x.Known:
 				s += "unknown"
+			case x.Undecided && !x.Met && x.Reason != "":
+				s += "undecided " + x.Value
 			case x.Met:
 				s += "met " + x.Value
 			default:
@@ -315,9 +318,9 @@ func TestStandings(t *testing.T) {
 	}
 	want := []string{
 		"unknown; unknown; unknown; unknown; unknown; ",
-		"met 5ms; unknown; unmet 100; unknown; met 5ms; ",
-		"unmet 20ms; met 5ms; met 200; unknown; crossed 20ms; ",
-		"unmet 20ms; met 5ms; met 300; unknown; crossed 20ms; ",
+		"undecided 5ms; unknown; unmet 100; unknown; met 5ms; ",
+		"undecided 20ms; met 5ms; met 200; unknown; crossed 20ms; ",
+		"undecided 20ms; met 5ms; met 300; unknown; crossed 20ms; ",
 	}
 	for n, s := range []second{{warmup: true, ok: 100, ms: []int64{1}}, {ok: 100, ms: []int64{5}}, {ok: 100, ms: []int64{5, 5, 20}}, {ok: 100, ms: []int64{5}}} {
 		e.Add(s.interval(time.Duration(n) * time.Second))

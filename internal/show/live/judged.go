@@ -114,6 +114,8 @@ func (s *screen) conditions() {
 				l.add(red, "✗ ").add(plain, units.Safe(t.Expression)).add(red, "  crossed at "+clock(time.Duration(t.At*float64(time.Second))))
 			case !t.Known:
 				l.add(dim, "· ").add(plain, units.Safe(t.Expression)).add(dim, "  not yet known")
+			case t.Undecided:
+				l.add(yellow, "? ").add(plain, units.Safe(t.Expression)).add(yellow, "  not decided so far")
 			case t.Met:
 				l.add(green, "✓ ").add(plain, units.Safe(t.Expression)).add(green, "  met so far")
 			default:

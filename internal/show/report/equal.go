@@ -11,14 +11,19 @@ import (
 // fewest is how many equal runs a spread needs.
 const fewest = 3
 
-// Earlier sets by how much the figures of runs that are equal to a differ, of which earlier are
-// candidates; a itself may be among them. A run is one observation: what the machine does by itself
-// from run to run is in no figure within a run, only in the differences of equal runs. With fewer
-// than three equal runs it sets nothing.
-func (c *Comparison) Earlier(a *run.Result, earlier []*run.Result) {
+// Earlier sets by how much the figures of runs that are equal to a differ, of which all are
+// candidates: those, and a itself, that began before both a and b were over, so that what changed
+// between the two is in none. A run is one observation: what the machine does by itself from run to
+// run is in no figure within a run, only in the differences of equal runs. With fewer than three
+// equal runs it sets nothing.
+func (c *Comparison) Earlier(a, b *run.Result, all []*run.Result) {
+	first := a
+	if b.Created.Before(a.Created) {
+		first = b
+	}
 	var equal []*run.Result
-	for _, r := range earlier {
-		if r.State.Final() && len(differences(a, r)) == 0 {
+	for _, r := range all {
+		if r.State.Final() && r.ID != b.ID && !r.Created.After(first.Created) && len(differences(a, r)) == 0 && len(generators(a, r)) == 0 {
 			equal = append(equal, r)
 		}
 	}
@@ -35,7 +40,7 @@ func (c *Comparison) Earlier(a *run.Result, earlier []*run.Result) {
 			}
 		}
 		if len(logs) >= fewest {
-			percent := 100 * (math.Exp(1.96*math.Sqrt2*deviation(logs)) - 1)
+			percent := 100 * (math.Exp(student(len(logs)-1)*math.Sqrt2*deviation(logs)) - 1)
 			f.Equal = &percent
 		}
 	}
@@ -48,6 +53,22 @@ func figureOf(m run.Metric, name string) *float64 {
 	}
 	v, _ := quantileOf(m, name)
 	return v
+}
+
+// student returns the 97.5 % quantile of Student's t distribution with n degrees of freedom, 2 or
+// more: 4.17 for 2 (its true value is 4.30), 1.96 for many; Abramowitz and Stegun, Handbook of
+// Mathematical Functions, 26.7.5.
+func student(n int) float64 {
+	const x = 1.959964
+	v, sum := float64(n), x
+	for i, g := range []float64{
+		(x*x*x + x) / 4,
+		(5*math.Pow(x, 5) + 16*x*x*x + 3*x) / 96,
+		(3*math.Pow(x, 7) + 19*math.Pow(x, 5) + 17*x*x*x - 15*x) / 384,
+	} {
+		sum += g / math.Pow(v, float64(i+1))
+	}
+	return sum
 }
 
 // deviation returns the standard deviation of a sample of two values or more.

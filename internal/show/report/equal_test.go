@@ -3,8 +3,10 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
 )
@@ -33,17 +35,36 @@ func TestEqualRuns(t *testing.T) {
 		}
 		return out.String()
 	}
+	day := func(r *run.Result, n int) *run.Result {
+		r.ID, r.Created = fmt.Sprint(n), time.Date(2026, 11, n, 0, 0, 0, 0, time.UTC)
+		return r
+	}
+	day(a, 3)
+	day(b, 9)
 	c := Compare(a, b)
-	c.Earlier(a, []*run.Result{a, b})
+	c.Earlier(a, b, []*run.Result{a, b})
 	if s := shown(c); !c.Alike || c.EqualRuns != 0 || strings.Contains(s, "equal runs") || !strings.Contains(s, "One run of each does not separate a change from what the machine does by itself") {
 		t.Errorf("two equal runs: %s", s)
 	}
 	other := equalRun(9, 2, 500, 300)
 	other.Config.Target = "GET http://elsewhere/"
-	c.Earlier(a, []*run.Result{a, b, equalRun(1.1, 1, 900, 300), other})
-	// ln 1, 1.2, 1.1: a deviation of 0.0913
-	if s := shown(c); c.EqualRuns != 3 || c.Figures[0].Equal == nil || fmt.Sprintf("%.1f", *c.Figures[0].Equal) != "28.8" || !strings.Contains(s, "up to 29 %") || !strings.Contains(s, "by the 3 runs in the history") {
-		t.Errorf("three equal runs: %+v\n%s", c.Figures[0], s)
+	c.Earlier(a, b, []*run.Result{
+		a, b, day(equalRun(1.2, 2, 500, 300), 1), day(equalRun(1.1, 2, 600, 300), 2),
+		day(other, 1), day(equalRun(9, 1, 500, 300), 1), day(equalRun(9, 2, 900, 300), 2), day(equalRun(9, 2, 500, 300), 4),
+	})
+	// ln 1, 1.2, 1.1: a deviation of 0.0913; t of two degrees of freedom is 4.17
+	if s := shown(c); c.EqualRuns != 3 || c.Figures[0].Equal == nil || fmt.Sprintf("%.0f", *c.Figures[0].Equal) != "71" || !strings.Contains(s, "up to 71 %") || !strings.Contains(s, "by the 3 runs in the history") {
+		t.Errorf("three equal runs: %v %+v\n%s", *c.Figures[0].Equal, c.Figures[0], s)
+	}
+}
+
+// Student's t, against a table of its quantiles.
+func TestStudent(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]float64{3: 3.182, 5: 2.571, 10: 2.228, 30: 2.042, 1000: 1.962} {
+		if got := student(n); math.Abs(got/want-1) > 0.01 {
+			t.Errorf("%d degrees of freedom: %.3f, want %.3f", n, got, want)
+		}
 	}
 }
 

@@ -62,8 +62,10 @@ export function verdict(r: Result): HTMLElement {
   if (badges.childElementCount > 0) box.append(badges)
   const reasons = r.reasons ?? []
   const list = (some: Reason[]) => h('ul', { class: 'reasons' }, ...some.map(reason))
-  if (reasons.length > 0) box.append(list(reasons.slice(0, 1)))
-  if (reasons.length > 1) box.append(h('details', { class: 'more' }, h('summary', {}, `${count(reasons.length - 1)} more: what disturbed it`), list(reasons.slice(1))))
+  const decide = reasons.filter((x) => !x.cause)
+  const causes = reasons.filter((x) => x.cause)
+  if (decide.length > 0) box.append(list(decide))
+  if (causes.length > 0) box.append(h('details', { class: 'more' }, h('summary', {}, `What disturbed gobench: ${count(causes.length)} ${causes.length === 1 ? 'signal' : 'signals'}`), list(causes)))
   return box
 }
 
