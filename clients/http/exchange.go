@@ -31,9 +31,9 @@ func (c *client) watched(ctx context.Context, q *call) error {
 // transfer sends q's request over one of the client's connections and reads the answer into q,
 // until ctx ends or the time limit of the call. If an idle connection turns out to be closed,
 // and nothing of the request was sent or, with Options.Resend, the request is idempotent, it is
-// sent again, once, over a new connection, which is counted. The connection is put back or closed in any case. It adds the bytes transferred
-// to q, also with an error. When ctx ends, the error may be of the class Timeout: failed
-// replaces it.
+// sent again, once, over a new connection, which is counted. The connection is put back or closed
+// in any case. It adds the bytes transferred to q, also with an error. When ctx ends, the error may
+// be of the class Timeout: failed replaces it.
 func (c *client) transfer(ctx context.Context, q *call) error {
 	if c.settings.HTTP2 {
 		err := c.exchange2(ctx, q)

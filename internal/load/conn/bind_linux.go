@@ -12,6 +12,5 @@ func bindLate(_, _ string, raw syscall.RawConn) error {
 	return raw.Control(func(fd uintptr) {
 		// An error is ignored: connecting works anyway, with fewer ports.
 		_ = syscall.SetsockoptInt(int(fd), syscall.SOL_IP, ipBindAddressNoPort, 1)
-		stampReads(int(fd))
 	})
 }

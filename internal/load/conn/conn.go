@@ -55,7 +55,9 @@ func New(nc net.Conn) *Conn {
 			c.nc, c.raw, c.park = (*plain)(c), raw, true
 			c.readStep, c.writeStep = c.readRaw, c.writeRaw
 			_, local := nc.(*net.UnixConn)
-			c.stamps = canStamp && !local
+			if c.stamps = canStamp && !local; c.stamps {
+				_ = raw.Control(func(fd uintptr) { stampReads(int(fd)) })
+			}
 		}
 	}
 	return c

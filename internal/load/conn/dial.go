@@ -258,8 +258,7 @@ func (a *attempt) open(ctx context.Context, network, addr string, deadline time.
 	case local != nil:
 		nd.Control = bindLate
 	case network == "tcp":
-		nd.Control = func(_, addr string, raw syscall.RawConn) error {
-			_ = raw.Control(func(fd uintptr) { stampReads(int(fd)) })
+		nd.Control = func(_, addr string, _ syscall.RawConn) error {
 			if named != "" {
 				a.lookup.CompareAndSwap(0, int64(Now()-began))
 			}

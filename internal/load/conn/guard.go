@@ -79,9 +79,12 @@ func (c *Conn) Rearm(start, timeout time.Duration) {
 	c.stayCut()
 }
 
-// Disarm removes the time limit, for a connection that several operations share.
+// Disarm removes the time limit, for a connection that several operations share: the kernel's time
+// stamp of what was read last then says nothing of one, and is no longer read. Own must not be
+// called afterwards.
 func (c *Conn) Disarm() {
 	c.deadline, c.set, c.recheck = 0, 0, 0
+	c.stamps, c.stamp = false, 0
 	_ = c.tcp.SetDeadline(time.Time{})
 }
 

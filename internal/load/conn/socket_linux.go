@@ -112,7 +112,6 @@ func begin(ctx context.Context, to netip.AddrPort, from netip.Addr) (fd int, pen
 		}
 	}
 	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1) // on an error it is only slower
-	stampReads(fd)
 	switch err := addr.set(to).call(syscall.SYS_CONNECT, fd); err {
 	case nil:
 		return fd, false, nil

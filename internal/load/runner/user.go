@@ -226,9 +226,9 @@ func (c *class) ready(ctx context.Context, scope *meter.Scope, u scenario.User, 
 }
 
 // once runs one iteration of u, the user of scope, that was planned for one time and begins at
-// another, of which own is gobench's own delay, and records it in the scope's phase. It returns the time after it, at least 1 ms
-// after begin if it failed, unless ctx ends; ok is false if the end of the run cut it short, or
-// no data was left for it: the user then ends.
+// another, of which own is gobench's own delay, and records it in the scope's phase. It returns the
+// time after it, at least 1 ms after begin if it failed, unless ctx ends; ok is false if the end of
+// the run cut it short, or no data was left for it: the user then ends.
 func (c *class) once(ctx context.Context, scope *meter.Scope, u scenario.User, planned, begin time.Duration, own delay.Own) (end time.Duration, ok bool) {
 	zero := time.Duration(c.zero.Load())
 	scope.BeginOwn(begin+zero, own)

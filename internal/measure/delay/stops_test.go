@@ -99,7 +99,7 @@ func TestLeast(t *testing.T) {
 		{Own{5 * ms, 0}, 3 * ms, 0, 0, true},
 		{Own{0, 5 * ms}, 8 * ms, 0, 3 * ms, true},
 		{Own{0, 5 * ms}, 8 * ms, 4 * ms, 4 * ms, true},
-		{Own{0, 5 * ms}, 3 * ms, 4 * ms, 3 * ms, false}, // it is typical: nothing differs
+		{Own{0, 5 * ms}, 3 * ms, 4 * ms, 3 * ms, false},     // it is typical: nothing differs
 		{Own{6 * ms, 5 * ms}, 8 * ms, 4 * ms, 2 * ms, true}, // never above the time without own
 	} {
 		if got, ok := tt.own.Least(tt.took, tt.typical); got != tt.want || ok != tt.ok {
@@ -108,7 +108,7 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// What is usual in flight follows a load that falls: a burst goes on until it has drained.
+// What is usual in flight follows a load that falls: a burst lasts until it has drained.
 func TestBurstAfterTheLoadFell(t *testing.T) {
 	t.Parallel()
 	var b Burst

@@ -331,9 +331,10 @@ func (m *Merger) Load() time.Duration {
 func (m *Merger) Notes() []string { return m.notes }
 
 // Metrics returns every metric with its record over the run so far, without warm-ups, in
-// the order of declaration, but no companion of another (run.Role.Companions) that is empty. A histogram that is not empty has its encoding as well (hdr). A
-// gauge's value is the sum of the executors' last ones. Rates are those within the measured
-// time. After RunOver, counts have what was lost.
+// the order of declaration, but no companion of another (run.Role.Companions) that is empty. A
+// histogram that is not empty has its encoding as well (hdr). A gauge's value is the sum of the
+// executors' last ones. Rates are those within the measured time. After RunOver, counts have what
+// was lost.
 func (m *Merger) Metrics() []run.Metric {
 	all := make([]run.Metric, 0, len(m.metrics))
 	ended, sums, seconds := m.ended(), m.sums(), m.Measured().Seconds()

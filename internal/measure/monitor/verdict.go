@@ -113,7 +113,7 @@ func scheduled(m run.Metric, declared []run.Metric) bool {
 }
 
 // missingRate returns by which share of it the rate of a closed class may be too low, since gobench's
-// own delays took that part of its users' time, and how many iterations that rests on; 0 if it has
+// own delays took that part of its users' time, and of how many iterations that is; 0 if it has
 // a schedule or did nothing. m is its service time.
 func (t *Tally) missingRate(m run.Metric, declared []run.Metric) (share float64, n int64) {
 	if scheduled(m, declared) {

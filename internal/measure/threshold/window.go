@@ -39,10 +39,10 @@ func merge(to **hdr.Histogram, h *hdr.Histogram) {
 	(*to).Merge(h)
 }
 
-// queue is a sliding window of tallies with their sum. Histograms cannot be subtracted, so
-// the queue is two stacks: the older half has the sums from each tally to the end of that
-// half, the newer half has the tallies and one sum. The work per interval does not grow
-// with the window.
+// queue is a sliding window of tallies with their sum. Subtracting histograms leaves their
+// least and greatest values unknown, so the queue is two stacks: the older half has the sums from
+// each tally to the end of that half, the newer half has the tallies and one sum. The work per
+// interval does not grow with the window.
 type queue struct {
 	older []tally         // the last is the sum of all, the first the youngest tally alone
 	ages  []time.Duration // length of each tally of older

@@ -67,8 +67,8 @@ func ownTimes(r *run.Result) string {
 	return "of this may be gobench's own: " + strings.Join(all, ", ")
 }
 
-// missingRate describes by how much the rate of r, of m or of what counts as m, may be too low:
-// ", up to 260/s more without gobench's delays"; "" if that is under 1 %.
+// missingRate describes by how much the rate of what r counts in role may be too low: ", up to 260/s
+// more without gobench's delays"; "" if that is under 1 %.
 func missingRate(r *run.Result, role run.Role) string {
 	var bound, rate float64
 	for _, m := range r.Metrics {
