@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/builtin"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/suggest"
 )
 
@@ -32,6 +33,9 @@ func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
 	case !listed && len(args) == 0:
 		return usageError("as in: gobench http http://localhost:8080/", "gobench http needs a URL, --targets FILE or --curl COMMAND")
 	case !listed && len(args) > 1:
+		if _, err := run.ParseStrict(args[1]); err == nil {
+			return usageError("write --strict="+args[1], "gobench http takes one URL: %q is one too many", args[1])
+		}
 		return usageError("quote a URL with spaces or &", "gobench http takes one URL: %q is one too many", args[1])
 	}
 	headers, err := builtin.ParseHeaders(f.headers)

@@ -164,12 +164,13 @@ func (r *Result) NothingMeasured() bool {
 }
 
 // NothingAnswered reports whether there was nothing that the run could measure: operations ended,
-// and none of them with an answer; or iterations were to be made, and none ended or was cut.
+// and none of them with an answer; or iterations were to be made, and none ended or was cut, or all
+// failed before a client of theirs did anything.
 func (o Outcome) NothingAnswered() bool {
 	if o.Operations.All() > 0 {
 		return o.Operations.OK+o.Operations.Failed == 0
 	}
-	return o.iterations && o.Iterations.All() == 0
+	return o.iterations && (o.Iterations.All() == 0 || o.clients && o.Iterations.OK+o.Iterations.Unanswered == 0)
 }
 
 // Clients reports whether there are operations to count: a client has declared them.

@@ -86,6 +86,7 @@ export interface Threshold {
   expression: string
   ok: boolean
   undecided?: boolean // neither met nor crossed for certain; then ok is false
+  wrong?: boolean // its metric cannot have its statistic, or unit
   value?: string
   reason?: string
   at_seconds?: number
@@ -144,12 +145,12 @@ const boundShare = 0.01
 const boundLeast = 0.1
 const boundMuch = 1
 
-/** Formats how much of a time may be gobench's own, if a reader should know: "3.7 ms", or of more than half "all but 28 ms"; else empty. */
-export function ownPart(m: Metric, name: FigureName, format: (v: number) => string): string {
+/** Formats what a time is at least, without what may be gobench's own of it, if that is notably less: "28 ms"; else empty. */
+export function least(m: Metric, name: FigureName, format: (v: number) => string): string {
   const v = figure(m, name)
   const bound = m.bounds?.[name] ?? 0
   if (v === undefined || (bound < boundMuch && (bound <= boundLeast || bound <= boundShare * v))) return ''
-  return bound > v / 2 ? `all but ${format(Math.max(0, v - bound))}` : format(bound)
+  return format(Math.max(0, v - bound))
 }
 
 /** Reports whether m is a companion of another metric: what gobench delayed of it. Bounds stand for them. */

@@ -76,12 +76,12 @@ func noise(h *hdr.Histogram, q float64, lost int64) float64 {
 	return float64(h.QuantileAmong(q, lost) - h.QuantileAmong(max(0, below), lost))
 }
 
-// rateInvalid is the share of its rate by which a closed load may be too low at most.
-const rateInvalid = 0.20
+// rateShare is the share of its rate by which a closed load may be too low at most.
+const rateShare = 0.20
 
 // RateIsOff reports whether a closed load's rate, of n operations, may be too low by more than is
 // allowed: by more than a fifth of it and what the rate of so few operations varies by from run to
-// run. The run is then INVALID.
+// run.
 func RateIsOff(missing float64, n int64) bool {
-	return missing > rateInvalid+2/math.Sqrt(float64(max(n, 1)))
+	return missing > rateShare+2/math.Sqrt(float64(max(n, 1)))
 }

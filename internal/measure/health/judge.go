@@ -256,13 +256,23 @@ func (j *Judge) Reasons() (all []run.Reason) {
 // Own returns the sum of gobench's own delay in the windows so far.
 func (j *Judge) Own() time.Duration { return j.own }
 
-// SortReasons sorts reasons by what they did, to a tenth, then the worst first, then what was bad in
-// the fewest intervals: it fits best.
+// specific are the signals that name who disturbed gobench; others show only that it was.
+var specific = map[string]bool{Neighbours: true, "steal": true, "throttled": true, "cpu_quota": true, "gc_cpu": true, "gc_pause": true, "swap_in": true, "memory": true, "memory_limit": true}
+
+// SortReasons sorts reasons by what they did, to a tenth, then those first that name who disturbed
+// gobench, then the worst, then what was bad in the fewest intervals: it fits best.
 func SortReasons(all []run.Reason) {
 	tenths := func(r run.Reason) float64 { return math.Round(r.Share * 10) }
 	slices.SortFunc(all, func(a, b run.Reason) int {
-		return cmp.Or(cmp.Compare(tenths(b), tenths(a)), cmp.Compare(b.Level, a.Level), cmp.Compare(a.Windows, b.Windows), cmp.Compare(a.Signal, b.Signal))
+		return cmp.Or(cmp.Compare(tenths(b), tenths(a)), cmp.Compare(oneIf(specific[b.Signal]), oneIf(specific[a.Signal])), cmp.Compare(b.Level, a.Level), cmp.Compare(a.Windows, b.Windows), cmp.Compare(a.Signal, b.Signal))
 	})
+}
+
+func oneIf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // missed returns a reason if more starts than is allowed of a class, the worst of them, were due so

@@ -75,6 +75,14 @@ func TestNotes(t *testing.T) {
 		{"users that do nothing", users(10, 0, 20, 0, 40, 0), ""},
 		{"a plan that is kept, and waits more", append(open(100, 100), append([]Window{{Loads: []Load{{Class: "a", Planned: 100, Starts: 100}}}}, open(100, 100, 100, 100)...)...), ""},
 		{"a plan that is not kept", open(100, 99, 1000, 500, 1000, 500), "throughput stood still at about 500 iterations a second"},
+		{"as many users as are busy", func() []Window {
+			ws := open(100, 99, 1000, 500, 1000, 500)
+			for i := range ws {
+				ws[i].Loads[0].Pool = 5
+			}
+			return ws
+		}(), ""},
+		{"a target that stands still", append(append(open(1000, 990), open(1000, 0)...), open(1000, 990)...), ""},
 		{"a plan of which much is dropped", func() []Window {
 			ws := open(1000, 500, 1000, 500, 1000, 500)
 			for i := range ws {

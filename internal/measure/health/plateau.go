@@ -43,12 +43,16 @@ func (p *plateau) add(w *Window) {
 			continue
 		}
 		p.waiting[l.Class] += l.Planned - l.Done - l.Dropped
-		now += max(0, p.waiting[l.Class])
+		flight := max(0, p.waiting[l.Class])
+		if l.Pool > 0 {
+			flight = min(flight, l.Pool) // others wait for a user
+		}
+		now += flight
 		planned += l.Planned
 	}
 	flight := float64(p.before+now) / 2
 	p.before = now
-	if w.Warmup || flight < 1 {
+	if w.Warmup || flight < 1 || done == 0 { // a target that stands still has no throughput
 		return
 	}
 	s := &p.steps[bits.Len64(uint64(flight))]

@@ -31,6 +31,7 @@ type Load struct {
 	Dropped int64 // starts dropped because no user was free
 	Done    int64 // iterations that ended
 	Users   int64 // active at the window's end; 0 for a class with a schedule
+	Pool    int64 // of a class with a schedule, its users; 0: unknown
 }
 
 // late returns the highest percentile of the starts' delays that their number supports: the

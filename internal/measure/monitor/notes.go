@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"strings"
@@ -29,8 +30,26 @@ func basis(r *run.Result) (notes []string) {
 	add(fewSamples(r))
 	for _, c := range r.Config.Classes {
 		add(fastFailures(c.Name, r.Metrics))
+		add(tooFewUsers(c, r.Metrics))
 	}
 	return notes
+}
+
+// tooFewUsers describes a schedule that class c's users can't keep at the time that their iterations
+// take, by Little's law; "" if they can, or if few starts waited for one.
+func tooFewUsers(c run.Class, metrics []run.Metric) string {
+	planned, late, begun := find(metrics, run.ClassPlanned, c.Name), find(metrics, run.ClassLate, c.Name), find(metrics, run.ClassBegun, c.Name)
+	service := find(metrics, run.ClassService, c.Name)
+	if planned.RPS == nil || service.Times == nil || late.Count == nil || begun.Count == nil || *planned.Count == 0 {
+		return ""
+	}
+	wanted, can := *planned.RPS, float64(c.Users)/(service.Times.Avg/1000)
+	kept := *begun.Count - *late.Count // that found a user free
+	if can >= 1.05*wanted || 10*kept > 9**planned.Count {
+		return ""
+	}
+	return fmt.Sprintf("the %s users of class %s were busy: at %s an iteration they do %s a second, and %s were wanted: with -c %.0f (Nu in a scenario) or more they keep up, unless iterations then take longer, which is a limit of the target",
+		units.Count(int64(c.Users)), c.Name, units.Millis(service.Times.Avg), units.Rate(can), units.Rate(wanted), math.Ceil(1.05*wanted*service.Times.Avg/1000))
 }
 
 // notes returns what a reader of a run's numbers should know that lowers no verdict. r must

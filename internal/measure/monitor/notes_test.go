@@ -19,6 +19,15 @@ func times(title string, n int64, median float64) run.Metric {
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	open, closed := run.Class{Name: "a", Load: "arrival"}, run.Class{Name: "a", Closed: true}
+	pool := run.Class{Name: "a", Load: "arrival", Users: 5}
+	busy := func(wanted float64, late int64, service float64) []run.Metric {
+		count := func(title string, n int64) run.Metric {
+			return roles.Metric(run.Metric{Title: title, Type: run.Counter, Unit: "N", Record: run.Record{Count: &n, RPS: &wanted}})
+		}
+		took := times("vu.a.service", 20_000, service)
+		took.Times.Avg = service
+		return []run.Metric{times("http.latency", 20_000, 1), count("vu.a.planned", 1200), count("vu.a.begun", 1200), count("vu.a.late", late), took}
+	}
 	many := times("http.latency", 20_000, 1)
 	for _, tt := range []struct {
 		name    string
@@ -41,6 +50,9 @@ func TestNotes(t *testing.T) {
 			"failed iterations of class a ended sooner than good ones, after 2.00 ms instead of 5.00 ms (medians)"},
 		{"slow failures", open, 3, 0, "", []run.Metric{many, times("vu.a.service", 20_000, 5), times("vu.a.failure", 10, 2.5)}, ""},
 		{"a few fast failures", open, 3, 0, "", []run.Metric{many, times("vu.a.service", 20_000, 5), times("vu.a.failure", 9, 0.1)}, ""},
+		{"too few users", pool, 3, 0, "", busy(400, 600, 20.8), "the 5 users of class a were busy: at 20.8 ms an iteration they do 240 a second, and 400 were wanted: with -c 9 (Nu in a scenario) or more they keep up"},
+		{"users enough, but for a stall", pool, 3, 0, "", busy(400, 600, 11), ""},
+		{"users enough for most", pool, 3, 0, "", busy(400, 20, 20.8), ""},
 		{"this machine", open, 3, 0, "GET http://[::1]:80/", nil, "the target is on this machine"},
 	} {
 		r := &run.Result{Seconds: tt.seconds, Measured: tt.seconds - tt.warmup, Warmup: tt.warmup, Metrics: tt.metrics, Config: run.Config{Interval: 1, Target: tt.target, Classes: []run.Class{tt.class}}}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -80,6 +81,7 @@ type outage struct {
 	answered bool    // something was, at some time
 	now      span    // since the last answer, of intervals with operations
 	longest  span    // of the outages that have ended
+	still    span    // the longest time that has ended in which nothing was answered and it was no outage
 }
 
 // span is a time without an answer, in seconds since the begin of the load.
@@ -88,6 +90,8 @@ type span struct {
 	inFlight int64   // at the end
 	failed   map[string]int64
 }
+
+func (s span) length() float64 { return s.to - s.from }
 
 // out reports whether the target was down in s.
 func (s span) out() bool {
@@ -157,8 +161,12 @@ func (o *outages) add(i run.Interval) (warnings []string) {
 			x.warnAt = 2 * now
 		}
 		if answered { // a histogram has recordings if something was answered
-			if x.now.out() && x.now.to-x.now.from > x.longest.to-x.longest.from {
-				x.longest = x.now
+			longest := &x.still
+			if x.now.out() {
+				longest = &x.longest
+			}
+			if x.now.length() > longest.length() {
+				*longest = x.now
 			}
 			x.answered, x.now = true, span{}
 			continue
@@ -193,15 +201,32 @@ func count(i run.Interval, title string) int64 {
 }
 
 // notes describes the outages of a run that has ended: of each operation the one that lasts,
-// else the longest. The outages of one that never had an answer are left out.
-func (o *outages) notes() (notes []string) {
+// else the longest; without one the longest time in which nothing was answered, if it is much longer
+// than most answers took. Those of an operation that never had an answer are left out. metrics are
+// the run's.
+func (o *outages) notes(metrics []run.Metric) (notes []string) {
 	for _, x := range o.all {
 		switch {
 		case x.now.out():
 			notes = append(notes, fmt.Sprintf("the target went down: from %s on nothing of %s was answered (%s)", units.Seconds(x.now.from), x.operation, x.now.causes()))
 		case x.longest.to > 0:
 			notes = append(notes, fmt.Sprintf("the target was down at least from %s to %s: nothing of %s was answered (%s)", units.Seconds(x.longest.from), units.Seconds(x.longest.to), x.operation, x.longest.causes()))
+		case x.still.length() > muchLonger*x.usual(metrics):
+			notes = append(notes, fmt.Sprintf("nothing of %s was answered at least from %s to %s, with %s in flight at the end", x.operation, units.Seconds(x.still.from), units.Seconds(x.still.to), units.Count(x.still.inFlight)))
 		}
 	}
 	return notes
+}
+
+// muchLonger is how many times longer than most answers take a time without one must be to be noted.
+const muchLonger = 5
+
+// usual returns the median time of an operation, in seconds; +Inf if it has none.
+func (x *outage) usual(metrics []run.Metric) float64 {
+	for _, m := range metrics {
+		if m.Title == x.time && m.Times != nil && m.Times.P50.Known() {
+			return float64(m.Times.P50) / 1000
+		}
+	}
+	return math.Inf(1)
 }

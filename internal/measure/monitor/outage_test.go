@@ -47,8 +47,9 @@ func TestOutages(t *testing.T) {
 		"its begin":                               {[]second{down, down, up}, 0, ""},
 		"one failure at 1 a second":               {[]second{{answered: 1, begun: 1}, {timeout: 1, begun: 1}, {answered: 1, begun: 1}}, 0, ""},
 		"five failures at 1 a second":             {[]second{{answered: 1, begun: 1}, {refused: 1, begun: 1}, {refused: 1, begun: 1}, {refused: 1, begun: 1}, {refused: 1, begun: 1}, {refused: 1, begun: 1}, {answered: 1, begun: 1}}, 0, "the target was down at least from 1.00 s to 6.00 s: nothing of home was answered (5 refused)"},
-		"all users wait":                          {[]second{full(up), full(quiet), quiet, quiet, up}, 0, ""},
-		"all users wait, some of them in vain":    {[]second{full(up), {begun: 9}, {timeout: 3, begun: 3}, {timeout: 3, begun: 3}, {answered: 9}}, 0, ""},
+		"all users wait":                          {[]second{full(up), full(quiet), quiet, quiet, up}, 0, "nothing of home was answered at least from 1.00 s to 4.00 s, with 9 in flight at the end"},
+		"all users wait, some of them in vain":    {[]second{full(up), {begun: 9}, {timeout: 3, begun: 3}, {timeout: 3, begun: 3}, {answered: 9}}, 0, "nothing of home was answered at least from 1.00 s to 4.00 s, with 9 in flight at the end"},
+		"hardly longer than usual":                {[]second{up, {begun: 9}, {answered: 9}}, 0, ""},
 		"it hangs, and all users wait in vain":    {[]second{up, full(quiet), quiet, {timeout: 9, begun: 9}, quiet, {timeout: 9, begun: 9}, {answered: 9}}, 0, "the target was down at least from 1.00 s to 6.00 s: nothing of home was answered (18 timeout)"},
 		"slow ones are left":                      {[]second{up, full(up), {timeout: 4}, {timeout: 5}}, 2, ""},
 		"what gobench cuts":                       {[]second{up, full(up), {canceled: 9}}, 0, ""},
@@ -62,12 +63,14 @@ func TestOutages(t *testing.T) {
 		for _, title := range []string{"home.begun", "home.http_ok", "home.http_other_fail", "home.error.refused", "home.error.timeout", "home.error.canceled"} {
 			metrics = append(metrics, run.Metric{Title: title, Type: run.Counter})
 		}
-		o.declare(roles.Set(append(metrics, run.Metric{Title: "home.latency", Type: run.Histogram})...))
+		metrics = roles.Set(append(metrics, run.Metric{Title: "home.latency", Type: run.Histogram})...)
+		o.declare(metrics)
 		for i, x := range tt.seconds {
 			o.drain = i >= len(tt.seconds)-tt.drain
 			o.add(x.interval(float64(i)))
 		}
-		if got := strings.Join(o.notes(), "; "); got != tt.want {
+		metrics[len(metrics)-1].Times = &run.Times{P50: 300}
+		if got := strings.Join(o.notes(metrics), "; "); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

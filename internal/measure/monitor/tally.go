@@ -199,7 +199,7 @@ func (t *Tally) Finish(r *run.Result) {
 
 // conclude adds the notes to a result that has its figures, and sets the verdict.
 func (t *Tally) conclude(r *run.Result) {
-	r.Notes = append(append(noAnswer(r), t.outages.notes()...), r.Notes...)
+	r.Notes = append(append(noAnswer(r), t.outages.notes(r.Metrics)...), r.Notes...)
 	if !t.options.Once {
 		t.setVerdict(r)
 	}

@@ -144,7 +144,7 @@ func (t *Tally) throughput() []run.Reason {
 	if class == "" {
 		return nil
 	}
-	return []run.Reason{{Signal: throughputSignal, Level: run.Red, Text: fmt.Sprintf("without gobench's own delays class %s might do %.0f %% more", class, worst*100), Advice: health.MoreCPU}}
+	return []run.Reason{{Signal: throughputSignal, Level: run.Amber, Text: fmt.Sprintf("without gobench's own delays class %s might do %.0f %% more", class, worst*100), Advice: health.MoreCPU}}
 }
 
 // setRates sets the bounds of rates in r, whose Metrics are those of t.Merger: of the iterations of

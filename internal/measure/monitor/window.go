@@ -248,7 +248,9 @@ func (hs *hosts) windowOf(h *host, w *window) *health.Window {
 		if c.users {
 			l.Planned, l.Behind = l.Starts, now.usersBehind
 		}
-		if !c.open {
+		if c.open {
+			l.Pool = now.active
+		} else {
 			l.Users = now.active
 		}
 		out.Loads = append(out.Loads, l)

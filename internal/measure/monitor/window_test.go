@@ -81,10 +81,10 @@ func TestWindowOf(t *testing.T) {
 		recorded{"x.error.local_fd", 3, 0}, recorded{"y.error.local_fd", 4, 0}, recorded{"x.error.local_port", 5, 0},
 		recorded{"gobench.cpu", 2, 300}, recorded{"gobench.canary", 1, 2 * ms}, recorded{"vu.no.class.of.ours", 1, 0}))
 	want := []health.Load{
-		{Class: "a", Starts: 90, P50: time.Millisecond, P90: time.Millisecond, P99: time.Millisecond, Response: 4 * time.Millisecond, Planned: 100, Behind: 7, Dropped: 3, Done: 82},
+		{Class: "a", Starts: 90, P50: time.Millisecond, P90: time.Millisecond, P99: time.Millisecond, Response: 4 * time.Millisecond, Planned: 100, Behind: 7, Dropped: 3, Done: 82, Pool: 50},
 		{Class: "b.c", Starts: 20, P50: time.Millisecond, P90: time.Millisecond, P99: time.Millisecond, Planned: 20, Behind: 5, Users: 9},
 		{Class: "c", Done: 10, Users: 4},
-		{Class: "d"},
+		{Class: "d", Pool: 4},
 	}
 	if !reflect.DeepEqual(w.Loads, want) {
 		t.Errorf("%+v, want %+v", w.Loads, want)

@@ -21,24 +21,21 @@ func notable(value, bound float64) bool {
 	return bound >= boundMuch || bound > boundLeast && bound > boundShare*value
 }
 
-// own describes how much of a percentile, or the maximum, may be gobench's own: "3.70 ms", or of
-// more than half "all but 28.0 ms"; "" if that is not notable.
-func (f quantile) own(m run.Metric) string {
-	switch {
-	case !notable(f.value, f.bound) || f.lost || f.few:
+// least formats what a percentile, or the maximum, is at least without what may be gobench's own of
+// it; "" if the difference is not notable.
+func (f quantile) least(m run.Metric) string {
+	if !notable(f.value, f.bound) || f.lost || f.few {
 		return ""
-	case f.bound > f.value/2:
-		return "all but " + f.format(m, max(0, f.value-f.bound))
 	}
-	return f.format(m, f.bound)
+	return f.format(m, max(0, f.value-f.bound))
 }
 
-// owns returns the row below that of m in a table of percentiles: how much of each may be
-// gobench's own; nil if none of it is notable.
-func owns(m run.Metric) []cell {
-	row, any := cells("  may be gobench's own"), false
+// leasts returns the row below that of m in a table of percentiles: what each is at least without
+// gobench's own delays; nil if none of them is notably less.
+func leasts(m run.Metric) []cell {
+	row, any := cells("  without gobench's delays, at least"), false
 	for _, f := range quantiles(m) {
-		s := f.own(m)
+		s := f.least(m)
 		any = any || s != ""
 		row = append(row, cell{text: s, tone: warn})
 	}
@@ -48,23 +45,23 @@ func owns(m run.Metric) []cell {
 	return row
 }
 
-// ownTimes describes how much of the main times may be gobench's own: "of this may be gobench's
-// own: 3.70 ms of p99, all but 28.0 ms of max"; "" if none of it is notable.
-func ownTimes(r *run.Result) string {
+// leastTimes describes what the main times are at least: "without gobench's own delays at least: p99
+// 20.0 ms, max 28.0 ms"; "" if none is notably less.
+func leastTimes(r *run.Result) string {
 	m := mainMetric(r)
 	if m == nil {
 		return ""
 	}
 	var all []string
 	for _, f := range quantiles(*m) {
-		if s := f.own(*m); s != "" && (f.name == "p50" || f.name == "p99" || f.name == "max") {
-			all = append(all, s+" of "+f.name)
+		if s := f.least(*m); s != "" && (f.name == "p50" || f.name == "p99" || f.name == "max") {
+			all = append(all, f.name+" "+s)
 		}
 	}
 	if len(all) == 0 {
 		return ""
 	}
-	return "of this may be gobench's own: " + strings.Join(all, ", ")
+	return "without gobench's own delays at least: " + strings.Join(all, ", ")
 }
 
 // missingRate describes by how much the rate of what r counts in role may be too low: ", up to 260/s

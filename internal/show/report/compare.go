@@ -303,6 +303,9 @@ func (c *Comparison) Text(w io.Writer, s Style) error {
 			equal := ""
 			if f.Equal != nil {
 				equal = "up to " + strconv.FormatFloat(*f.Equal, 'f', 0, 64) + " %"
+				if *f.Equal > 100 {
+					equal = "over 100 %"
+				}
 			}
 			row = append(row, cell{text: equal})
 		}

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
@@ -16,12 +18,10 @@ func (t *text) figures(r *run.Result) {
 	t.more += more
 	var counted []run.Metric
 	var totals, times [][]cell
+	var timed []run.Metric
 	for _, m := range metrics {
 		if m.Type == run.Histogram {
-			times = append(times, percentiles(m))
-			if row := owns(m); row != nil {
-				times = append(times, row)
-			}
+			timed = append(timed, m)
 		}
 		if t.Full || !aside(m) {
 			counted = append(counted, m)
@@ -30,14 +30,27 @@ func (t *text) figures(r *run.Result) {
 	for _, m := range weightiest(counted, t.limit(len(counted), maxRows)) {
 		totals = append(totals, total(m))
 	}
+	for _, m := range heaviest(timed, t.limit(len(timed), maxTimes), func(m run.Metric) int { return int(oneIf(conditional(r, m))) }) {
+		times = append(times, percentiles(m))
+		if row := leasts(m); row != nil {
+			times = append(times, row)
+		}
+	}
 	t.table([]string{"Totals", "total", "average", "stdev", "max", "±stdev"}, totals)
-	t.table([]string{"Percentiles", "p50", "p90", "p95", "p99", "p99.9", "max"}, times[:t.limit(len(times), maxTimes)])
+	t.table([]string{"Percentiles", "p50", "p90", "p95", "p99", "p99.9", "max"}, times)
+}
+
+// conditional reports whether a threshold of r is on m.
+func conditional(r *run.Result, m run.Metric) bool {
+	return slices.ContainsFunc(r.Thresholds, func(x run.Threshold) bool {
+		return strings.HasPrefix(x.Expression, m.Title+" ") || strings.HasPrefix(x.Expression, strconv.Quote(m.Title)+" ")
+	})
 }
 
 // weightiest returns n of metrics, in their order: of all the others go first, the last ones
 // first, what clients transferred and opened, then what counts no failure, then failures.
 func weightiest(metrics []run.Metric, n int) []run.Metric {
-	weight := func(m run.Metric) int {
+	return heaviest(metrics, n, func(m run.Metric) int {
 		switch {
 		case m.Role == run.Bytes, m.Role == run.Connections:
 			return 0
@@ -45,7 +58,12 @@ func weightiest(metrics []run.Metric, n int) []run.Metric {
 			return 2
 		}
 		return 1
-	}
+	})
+}
+
+// heaviest returns n of metrics, in their order, of the greatest weight, of those of one weight the
+// first.
+func heaviest(metrics []run.Metric, n int, weight func(run.Metric) int) []run.Metric {
 	metrics = slices.Clone(metrics)
 	for w := 0; len(metrics) > n; w++ {
 		for i := len(metrics) - 1; i >= 0 && len(metrics) > n; i-- {
@@ -122,7 +140,7 @@ type quantile struct {
 	few   bool    // there are too few values for it
 	lost  bool    // it lies among operations without an answer and has no value
 	bound float64 // how much of it may be gobench's own
-	least float64 // of such a one: that operation's age, if it is above all answers; else 0
+	over  float64 // of such a one: that operation's age, if it is above all answers; else 0
 }
 
 func (f quantile) format(m run.Metric, v float64) string {
@@ -138,8 +156,8 @@ func (f quantile) of(m run.Metric) string {
 	switch {
 	case f.few:
 		return "-"
-	case f.lost && f.least > 0:
-		return lostWord(m) + ", over " + f.format(m, f.least)
+	case f.lost && f.over > 0:
+		return lostWord(m) + ", over " + f.format(m, f.over)
 	case f.lost:
 		return lostWord(m)
 	}
@@ -148,8 +166,8 @@ func (f quantile) of(m run.Metric) string {
 
 // short is of for a narrow column: "1.50 ms", "-", "no answer", or "over 3.00 s".
 func (f quantile) short(m run.Metric) string {
-	if f.lost && f.least > 0 {
-		return "over " + f.format(m, f.least)
+	if f.lost && f.over > 0 {
+		return "over " + f.format(m, f.over)
 	}
 	return f.of(m)
 }
@@ -174,7 +192,7 @@ func quantiles(m run.Metric) []quantile {
 		f.lost = !ok || !known[i].Known() || m.Lost != nil && m.Count != nil && !run.Answered(x.Q, *m.Count, *m.Lost) // results of format 1 have a number
 		f.few = !f.lost && !run.Enough(x.Q, among(m))
 		if age := m.AtLeast[x.Name]; f.lost && age > greatest {
-			f.least = age
+			f.over = age
 		}
 		all = append(all, f)
 	}
@@ -216,9 +234,9 @@ func Drawn(r run.Record, name string) float64 {
 		case !f.lost:
 			return f.value
 		case r.Times != nil:
-			return max(f.least, r.Times.Max)
+			return max(f.over, r.Times.Max)
 		case r.Sizes != nil:
-			return max(f.least, r.Sizes.Max)
+			return max(f.over, r.Sizes.Max)
 		}
 	}
 	return 0

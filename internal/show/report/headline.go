@@ -15,14 +15,14 @@ type firstLines struct {
 	Done   string `json:"done"`
 	Failed string `json:"failed"`
 	Times  string `json:"times"`
-	Own    string `json:"own,omitempty"` // how much of Times may be gobench's own
-	Bad    bool   `json:"bad"`           // something failed
+	Least  string `json:"least,omitempty"` // what Times are at least, without gobench's own delays
+	Bad    bool   `json:"bad"`             // something failed
 }
 
 func headlineOf(r *run.Result) (l firstLines) {
 	l.Done, l.Failed = headlines(r)
 	if l.Done != "" {
-		l.Times, l.Own, l.Bad = mainTimes(r), ownTimes(r), isBad(r)
+		l.Times, l.Least, l.Bad = mainTimes(r), leastTimes(r), isBad(r)
 	}
 	return l
 }
@@ -52,7 +52,7 @@ func (t *text) headline(r *run.Result) {
 	if s := mainTimes(r); s != "" {
 		t.say("", s)
 	}
-	if s := ownTimes(r); s != "" {
+	if s := leastTimes(r); s != "" {
 		for _, line := range t.wrap(0, s) {
 			t.printf("%s\n", t.paint(warn, line))
 		}
@@ -85,16 +85,20 @@ func headlines(r *run.Result) (done, failed string) {
 	if !known {
 		rate, _ = reached(r, o)
 	}
+	begun := int64(rate*r.Measured + 0.5) // within the measured time
 	done = fmt.Sprintf("%s %s in %s, %s/s", units.Count(m.All()), what, units.Seconds(r.Measured), units.Rate(rate))
+	if later := m.All() - begun; known && later > max(1, m.All()/100) {
+		done = fmt.Sprintf("%s %s, %s of them begun in %s, %s/s", units.Count(m.All()), what, units.Count(begun), units.Seconds(r.Measured), units.Rate(rate))
+	}
 	switch {
 	case o.Planned > 0:
-		done += wanted(r, o)
+		done += wanted(r, o) + slower(r, o, rate)
 	case o.Clients():
 		done += missingRate(r, run.OpBegun)
 	default:
 		done += missingRate(r, run.ClassDone)
 	}
-	if of := int64(rate*r.Measured+0.5) - m.Begun; known && r.Warmup > 0 && of > max(1, m.Begun/20) {
+	if of := begun - m.Begun; known && r.Warmup > 0 && of > max(1, m.Begun/20) {
 		done += fmt.Sprintf("; %s more, planned in the warm-up, are in the rate and in no other figure", units.Count(of))
 	}
 	if o.Void > 0 {
@@ -131,6 +135,24 @@ func headlines(r *run.Result) (done, failed string) {
 		failed += fmt.Sprintf("; %s preparations failed", units.Count(o.Unprepared))
 	}
 	return done, failed
+}
+
+// slower says how many operations, or iterations without a client, of an open load ended within the
+// measured time, a second of it, if those are fewer than began, at rate; else it returns "".
+func slower(r *run.Result, o run.Outcome, rate float64) string {
+	roles := []run.Role{run.ClassDone, run.ClassCut}
+	if o.Clients() {
+		roles = []run.Role{run.OpOK, run.OpFailed, run.OpUnanswered}
+	}
+	ended := 0.0
+	for _, role := range roles {
+		of, _ := rateOf(r, role)
+		ended += of
+	}
+	if ended >= 0.97*rate {
+		return ""
+	}
+	return fmt.Sprintf(", %s/s ended", units.Rate(ended))
 }
 
 // begunRate returns how many operations, or iterations without a client, began within the

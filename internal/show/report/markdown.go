@@ -42,7 +42,7 @@ func (m *markdown) verdict(r *run.Result) {
 	m.printf("## Load test: %s\n\n", outcome(r))
 	if done, failed := headlines(r); done != "" {
 		m.printf("%s. %s.", done, code(failed))
-		for _, s := range []string{mainTimes(r), ownTimes(r)} {
+		for _, s := range []string{mainTimes(r), leastTimes(r)} {
 			if s != "" {
 				m.printf(" %s.", code(s))
 			}
@@ -141,7 +141,7 @@ func (m *markdown) figures(r *run.Result) {
 			row = append(row, cells("", "", "", "", "", most)...)
 		}
 		m.row(row)
-		if own := owns(x); x.Type == run.Histogram && own != nil {
+		if own := leasts(x); x.Type == run.Histogram && own != nil {
 			m.row(append([]cell{own[0], {}, {}}, own[1:]...))
 		}
 	}

@@ -129,7 +129,7 @@ func (o *once) steps() {
 func (o *once) recorded() {
 	var rows [][2]string
 	for _, m := range o.r.Metrics {
-		if own(m) || m.Role.OfClass() || ofCheck(m) || m.Role == run.StepTime || m.Role == run.StepFailed {
+		if own(m) || m.Role.Companion() || m.Role.OfClass() || ofCheck(m) || m.Role == run.StepTime || m.Role == run.StepFailed {
 			continue
 		}
 		if count(m) == 0 && (m.Value == nil || *m.Value == 0) {

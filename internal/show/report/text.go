@@ -90,9 +90,17 @@ func (t *text) say(begin, text string) {
 
 // meanings explain the verdicts to the reader.
 var meanings = map[run.Verdict]string{
-	run.Valid:   "gobench kept up, these numbers are the target's",
+	run.Valid:   "gobench kept up, these numbers are the target's, within 5 % or 0.5 ms",
 	run.Suspect: "gobench was disturbed, read these numbers with care",
 	run.Invalid: "gobench could not measure correctly, do not believe these numbers",
+}
+
+// meaning explains r's verdict. Where nothing was answered there are no numbers to be believed.
+func meaning(r *run.Result) string {
+	if r.Verdict == run.Valid && r.Outcome().NothingAnswered() {
+		return "gobench kept up, and nothing was answered"
+	}
+	return meanings[r.Verdict]
 }
 
 var tones = map[run.Verdict]tone{run.Valid: good, run.Suspect: warn, run.Invalid: bad}
@@ -105,7 +113,7 @@ func (t *text) verdict(r *run.Result) {
 	if r.Verdict == "" {
 		return
 	}
-	says := ": " + meanings[r.Verdict]
+	says := ": " + meaning(r)
 	if s := met(r); s != "" {
 		says += "; " + s
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
@@ -47,6 +48,15 @@ func met(r *run.Result) string {
 	}
 }
 
+// crossedAt says when a threshold was crossed. One over the whole run that does not abort it is
+// judged at the end, unless its metric can't have its statistic.
+func crossedAt(x run.Threshold) string {
+	if !x.Wrong && !strings.Contains(x.Expression, " over ") && !strings.HasSuffix(x.Expression, " abort") {
+		return "the end"
+	}
+	return units.Seconds(*x.At)
+}
+
 // thresholds writes whether the run met its conditions, and below them the reason if a
 // value does not show it; nothing if it had no thresholds.
 func (t *text) thresholds(r *run.Result) {
@@ -58,7 +68,7 @@ func (t *text) thresholds(r *run.Result) {
 		} else if !x.OK {
 			row[1] = cell{"CROSSED", bad}
 			if x.At != nil {
-				row[3].text = units.Seconds(*x.At)
+				row[3].text = crossedAt(x)
 			}
 		}
 		rows = append(rows, row)

@@ -3,7 +3,7 @@
 
 import { h } from '../dom.ts'
 import { count, millis, rate, seconds, share } from '../format.ts'
-import { headline as figuresOf, isScheduled, ownPart, percentile, type Class, type FigureName, type Reason, type Result } from '../result.ts'
+import { headline as figuresOf, isScheduled, least, percentile, type Class, type FigureName, type Reason, type Result } from '../result.ts'
 import { nameOf } from '../overview.ts'
 
 /** Returns the header of the page: the target or the name, and the button of the theme. */
@@ -16,7 +16,7 @@ export interface Headline {
   done: string
   failed: string
   times: string
-  own?: string // how much of times may be gobench's own
+  least?: string // what times are at least, without gobench's own delays
   bad: boolean // something failed
 }
 
@@ -26,11 +26,11 @@ export interface Headline {
  */
 export function headline(x: Headline): HTMLElement | undefined {
   if (x.done === '') return undefined
-  return h('section', { class: 'headline', id: 'first', 'aria-label': 'In short' }, h('p', { class: 'done' }, x.done), h('p', { class: x.bad ? 'bad' : '' }, x.failed), x.times === '' ? '' : h('p', {}, x.times), x.own ? h('p', { class: 'own' }, x.own) : '')
+  return h('section', { class: 'headline', id: 'first', 'aria-label': 'In short' }, h('p', { class: 'done' }, x.done), h('p', { class: x.bad ? 'bad' : '' }, x.failed), x.times === '' ? '' : h('p', {}, x.times), x.least ? h('p', { class: 'own' }, x.least) : '')
 }
 
 const meanings = {
-  VALID: 'gobench measured correctly: these numbers are the target’s.',
+  VALID: 'gobench kept up: these numbers are the target’s, within 5 % or 0.5 ms.',
   SUSPECT: 'gobench was disturbed: read these numbers with care.',
   INVALID: 'gobench could not measure correctly: do not believe these numbers.',
 }
@@ -139,8 +139,8 @@ export function tiles(r: Result): HTMLElement | undefined {
   const m = top.response ?? top.main
   const of = m ? nameOf(m) : ''
   const own = (name: FigureName) => {
-    const part = m ? ownPart(m, name, millis) : ''
-    return part === '' ? of : `${of}; gobench’s own may be ${part}`
+    const part = m ? least(m, name, millis) : ''
+    return part === '' ? of : `${of}; at least ${part} without gobench’s delays`
   }
   tile('p50', 'p50', m ? percentile(m, 'p50', 0.5, millis) : '–', own('p50'))
   tile('p99', 'p99', m ? percentile(m, 'p99', 0.99, millis) : '–', own('p99'))

@@ -1,8 +1,14 @@
 import { h } from '../dom.ts'
 import { bytes, count, digits, millis, ofUnit, seconds, share } from '../format.ts'
 import { repeats } from '../overview.ts'
-import { closedResponses, figure, ownPart, percentile, recorded, sourceName, type Failure, type FigureName, type Host, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
+import { closedResponses, figure, least, percentile, recorded, sourceName, type Failure, type FigureName, type Host, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
 import { table, type Column } from '../table.ts'
+
+/** Says when a threshold was crossed. One over the whole run that does not abort it is judged at the end. */
+function crossedAt(t: Threshold): string {
+  if (t.ok || t.at_seconds === undefined) return ''
+  return t.wrong || / over | abort$/.test(t.expression) ? seconds(t.at_seconds) : 'the end'
+}
 
 /** Returns the table of thresholds; undefined if the run had none. */
 export function thresholds(r: Result): HTMLElement | undefined {
@@ -11,7 +17,7 @@ export function thresholds(r: Result): HTMLElement | undefined {
     { name: 'Condition', text: true, show: (t) => h('code', {}, t.expression), by: (t) => t.expression },
     { name: 'Result', text: true, show: (t) => h('span', { class: `outcome ${t.ok ? 'good' : t.undecided ? 'warn' : 'bad'}` }, t.ok ? '✓ met' : t.undecided ? '? not decided' : '✕ crossed'), by: (t) => (t.ok ? 2 : t.undecided ? 1 : 0) },
     { name: 'Value', text: true, show: (t) => t.value ?? '–' },
-    { name: 'Crossed at', show: (t) => (t.ok || t.at_seconds === undefined ? '' : seconds(t.at_seconds)), by: (t) => (t.ok ? undefined : t.at_seconds) },
+    { name: 'Crossed at', show: crossedAt, by: (t) => (t.ok ? undefined : t.at_seconds) },
     { name: 'Why', text: true, show: (t) => h('span', { class: 'long' }, t.reason ?? '') },
   ]
   return table('What the run was to meet', r.thresholds.some((t) => t.reason) ? columns : columns.slice(0, -1), r.thresholds)
@@ -106,8 +112,8 @@ function distributionTable(metrics: Metric[]): HTMLElement | undefined {
   if (metrics.length === 0) return undefined
   const shown = (m: Metric, name: FigureName): string | Node => {
     const text = figureOf(m, name)
-    const own = ownPart(m, name, m.unit === 'ns' ? millis : digits)
-    return own === '' || name === 'avg' ? text : h('div', { title: 'how much of it may be gobench’s own' }, text, h('div', { class: 'own' }, own.startsWith('all') ? own : `− ${own}`))
+    const own = least(m, name, m.unit === 'ns' ? millis : digits)
+    return own === '' || name === 'avg' ? text : h('div', { title: 'what it is at least, without gobench’s own delays' }, text, h('div', { class: 'own' }, `≥ ${own}`))
   }
   const figureOf = (m: Metric, name: FigureName): string => {
     const format = (v: number) => (m.unit === 'ns' ? millis(v) : m.unit === 'B' ? bytes(v) : m.unit === 'permille' ? share(v / 1000) : v === 0 ? '0' : digits(v))
