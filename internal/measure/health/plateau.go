@@ -52,7 +52,7 @@ func (p *plateau) add(w *Window) {
 	}
 	flight := float64(p.before+now) / 2
 	p.before = now
-	if w.Warmup || flight < 1 || done == 0 { // a target that stands still has no throughput
+	if w.Warmup || flight < 1 || done == 0 { // a target that answers nothing has no throughput to compare
 		return
 	}
 	s := &p.steps[bits.Len64(uint64(flight))]

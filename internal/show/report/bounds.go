@@ -46,7 +46,7 @@ func leasts(m run.Metric) []cell {
 }
 
 // leastTimes describes what the main times are at least: "without gobench's own delays at least: p99
-// 20.0 ms, max 28.0 ms"; "" if none is notably less.
+// 20.0 ms, max 28.0 ms"; "" if that is notably less of none.
 func leastTimes(r *run.Result) string {
 	m := mainMetric(r)
 	if m == nil {
