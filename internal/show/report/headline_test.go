@@ -23,6 +23,20 @@ func counted(role run.Role, of string, n int64) run.Metric {
 	return m
 }
 
+// slowerThan gives the second of metrics, what was answered, a rate, and appends others.
+func slowerThan(metrics []run.Metric, rate float64, others ...run.Metric) []run.Metric {
+	metrics[1].RPS = &rate
+	return append(metrics, others...)
+}
+
+// begunWithin gives all metrics a rate within the measured time.
+func begunWithin(metrics []run.Metric, rate float64) []run.Metric {
+	for i := range metrics {
+		metrics[i].RPS = &rate
+	}
+	return metrics
+}
+
 // What the first lines say of rates and times.
 func TestHeadlines(t *testing.T) {
 	open := run.Class{Name: "a", Users: 10, Starts: 100, StartsFor: 10}
@@ -43,6 +57,8 @@ func TestHeadlines(t *testing.T) {
 		{"a part of the plan was lost", started([]run.Class{open}, append(operations(625), counted(run.ClassPlanned, "a", 625), counted(run.ClassBegun, "a", 625))...), "625 requests in 10.0 s, 62.5/s of 100 wanted", ""},
 		{"stages that are shorter than the run", started([]run.Class{short}, append(operations(200), counted(run.ClassPlanned, "a", 200), counted(run.ClassBegun, "a", 200))...), "200 requests in 10.0 s, 20.0/s of 20.0 wanted", ""},
 		{"stages", started([]run.Class{staged}, append(operations(600), counted(run.ClassPlanned, "a", 700), counted(run.ClassBegun, "a", 600))...), "600 requests in 10.0 s, 60.0/s of 70.0 wanted", ""},
+		{"some end while it drains", started([]run.Class{open}, slowerThan(operations(1000), 60, counted(run.ClassPlanned, "a", 1000), counted(run.ClassBegun, "a", 1000))...), "1,000 requests in 10.0 s, 100/s of 100 wanted, 60.0/s ended", ""},
+		{"some begin while it drains", started([]run.Class{closed}, begunWithin(operations(1000), 90)...), "1,000 requests, 900 of them begun in 10.0 s, 90.0/s", ""},
 		{"a closed class beside it", started([]run.Class{open, closed}, append(operations(5000), counted(run.ClassPlanned, "a", 1000), counted(run.ClassBegun, "a", 990), counted(run.ClassBegun, "b", 4010))...),
 			"5,000 requests in 10.0 s, 500/s; 99.0 starts/s of 100 wanted", ""},
 	} {
