@@ -222,7 +222,7 @@ func (op *Operation) Error(err error) error {
 // whole process was stopped at its end.
 func (op *Operation) took() (took time.Duration, own delay.Own) {
 	now := conn.Now()
-	return now - op.began, (*meter.Scope)(op.recorder).EndTime(now, delay.Waited(op.began, now))
+	return now - op.began, (*meter.Scope)(op.recorder).EndTime(op.began, now, delay.Waited(op.began, now))
 }
 
 // ended counts an operation that did not end well, under its outcome and under a class of those of

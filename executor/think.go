@@ -32,7 +32,7 @@ func Think(ctx context.Context, least, most time.Duration) error {
 		scope.BeginTime(began)
 		defer func() {
 			now := delay.Now()
-			scope.EndTime(now, max(0, now-began-wait))
+			scope.EndTime(began, now, max(0, now-began-wait))
 		}()
 	}
 	t := time.NewTimer(wait)

@@ -18,7 +18,7 @@ func (c *client) answered(q *call) {
 	class := m.class(q.status)
 	ok := q.status >= 200 && q.status < 300
 	latency := q.end - q.start
-	own := (*meter.Scope)(c.recorder).EndTime(q.end, q.own)
+	own := (*meter.Scope)(c.recorder).EndTime(q.start, q.end, q.own)
 	e := c.recorder.Registry.Entry(q.phase)
 	e.RecordTime(m.latency, latency, own)
 	e.Record(m.ttfb, int64(q.first-q.start))
@@ -85,7 +85,7 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	e.Add(m.errors[class], 1)
 	e.Add(m.otherFail, 1)
 	now := conn.Now()
-	(*meter.Scope)(c.recorder).EndTime(now, 0)
+	(*meter.Scope)(c.recorder).EndTime(q.start, now, 0)
 	e.Record(m.age, int64(now-q.start))
 	q.peer.count(e)
 	if q.named != nil {

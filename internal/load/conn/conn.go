@@ -33,6 +33,9 @@ type Conn struct {
 	err      error         // of reading, or of writing within Ask
 
 	sent  time.Duration // when the system had accepted the first bytes written since Arm, on the clock of Now; 0: none
+	stood time.Duration // what delay.Stood was at Arm
+	parts int           // reads since Arm that gave bytes
+	full  int           // writes since Arm that had to wait for room; only the writer's goroutine may use it until its end
 	stamp int64         // when the kernel received the last bytes read, Unix time in ns; 0: unknown
 
 	nc        net.Conn           // reads and writes: the socket, or TLS on it
@@ -43,7 +46,7 @@ type Conn struct {
 	got       int                // bytes read into into
 	werr      error              // of writing
 	guard     guard
-	_         [40]byte // rounds the size up to whole cache lines, so that each Conn begins one
+	_         [16]byte // rounds the size up to whole cache lines, so that each Conn begins one
 }
 
 // New returns a Conn on an established connection and takes ownership of nc: the caller closes

@@ -22,8 +22,13 @@ var past = time.Unix(1, 0)
 // requested; so an operation never ends before its limit, and at most 1 % after it. Call Arm
 // before Begin; after it, Rearm.
 func (c *Conn) Arm(start, timeout time.Duration) {
-	c.sent = 0
+	c.forget(start)
 	c.limit(start, timeout)
+}
+
+// forget forgets what Own and moved know of the operation before.
+func (c *Conn) forget(start time.Duration) {
+	c.sent, c.stood, c.parts, c.full = 0, delay.Stood(start), 0, 0
 }
 
 // limit is Arm within an operation.
@@ -42,7 +47,8 @@ func (c *Conn) limit(start, timeout time.Duration) {
 // timeout. A read that reaches it moves it; few answers are that slow.
 func (c *Conn) ArmAsk(start, timeout time.Duration) {
 	if at := start + timeout; c.park && c.set < at && c.set >= start+timeout/2 {
-		c.deadline, c.sent = at, 0
+		c.deadline = at
+		c.forget(start)
 		return
 	}
 	c.Arm(start, timeout)
@@ -55,9 +61,22 @@ func (c *Conn) setDeadline() {
 }
 
 // moved reports whether waiting ended with err only because the socket's deadline was
-// earlier than the operation's. It has then set the socket to the operation's deadline.
+// earlier than the operation's, or because this process was stopped: what the other side had sent
+// meanwhile was not read, so the operation has that time more. It has then set the socket to the
+// operation's deadline.
 func (c *Conn) moved(err error) bool {
-	if c.set >= c.deadline || !errors.Is(err, os.ErrDeadlineExceeded) || Now() >= c.deadline || c.guard.state.Load()&cut != 0 {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || c.guard.state.Load()&cut != 0 || c.deadline == 0 {
+		return false
+	}
+	now := Now()
+	if stopped := delay.Stood(now) - c.stood; stopped >= leastStop {
+		c.stood += stopped
+		c.deadline = max(c.deadline+stopped, now+leastStop) // what has arrived is read before the deadline counts
+		c.setDeadline()
+		c.stayCut()
+		return true
+	}
+	if c.set >= c.deadline || now >= c.deadline {
 		return false
 	}
 	c.setDeadline()
@@ -71,6 +90,9 @@ func (c *Conn) stayCut() {
 		_ = c.tcp.SetDeadline(past)
 	}
 }
+
+// leastStop is the shortest stop of this process that gives an operation more time.
+const leastStop = time.Millisecond
 
 // Rearm is Arm between Begin and End, for the rest of the operation. Another goroutine may be
 // writing.

@@ -14,6 +14,9 @@ const held = time.Millisecond / 10
 // bytes of the answer had been in the kernel at end, at least. begin and end are on the clock of
 // Now; end must be a moment ago. Call it after the last read of the exchange.
 //
+// A message that took several turns, as a long body, may have been held up in each of them: then it
+// is at least how long the whole process was stopped meanwhile.
+//
 // Where the kernel does not say when it received what was read, the latter is how long the whole
 // process was stopped.
 func (c *Conn) Own(begin, end time.Duration) (own time.Duration) {
@@ -30,8 +33,13 @@ func (c *Conn) Own(begin, end time.Duration) (own time.Duration) {
 			own = sent - begin
 		}
 	}
-	if !known {
-		return own + delay.Waited(begin+own, end)
+	if known {
+		own += max(0, end-arrived)
+	} else {
+		own += delay.Waited(begin+own, end)
 	}
-	return own + max(0, end-arrived)
+	if c.parts > 1 || c.full > 0 {
+		own = max(own, min(delay.Stood(end)-c.stood, end-begin))
+	}
+	return own
 }

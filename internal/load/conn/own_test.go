@@ -14,7 +14,7 @@ func watched(t *testing.T) {
 	stop, done, first := make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
 	go func() {
 		defer close(done)
-		delay.Watch(stop, func(time.Duration) {
+		delay.Watch(stop, func() int64 { return 0 }, func(time.Duration) {
 			select {
 			case first <- struct{}{}:
 			default:

@@ -28,6 +28,7 @@ func (c *Conn) writeParts(parts net.Buffers) (written int64, err error) {
 			}
 			n, errno := sysWritev(fd, parts)
 			if errno == syscall.EAGAIN {
+				c.full++
 				return false
 			}
 			if errno != nil {

@@ -51,10 +51,14 @@ func (c *Conn) readRaw(fd uintptr) bool {
 
 // receive reads as sysRead does, and stores when the kernel had the last of the bytes.
 func (c *Conn) receive(fd uintptr, p []byte) (n int, err error) {
-	if !c.stamps {
-		return sysRead(fd, p)
+	if c.stamps {
+		n, c.stamp, err = sysReadStamped(fd, p)
+	} else {
+		n, err = sysRead(fd, p)
 	}
-	n, c.stamp, err = sysReadStamped(fd, p)
+	if n > 0 {
+		c.parts++
+	}
 	return n, err
 }
 
@@ -101,6 +105,7 @@ func (c *Conn) writeRaw(fd uintptr) bool {
 	for len(c.from) > 0 {
 		n, err := sysWrite(fd, c.from)
 		if err == syscall.EAGAIN {
+			c.full++
 			return false
 		}
 		if err != nil {

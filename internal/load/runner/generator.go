@@ -31,7 +31,7 @@ func newGenerator(r *meter.Registry) (*generator, error) {
 			return nil, err
 		}
 	}
-	g.sampler = health.NewSampler()
+	g.sampler = health.NewSampler(r.InFlight)
 	return g, nil
 }
 

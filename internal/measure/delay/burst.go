@@ -15,7 +15,6 @@ import (
 // to use. It is for one goroutine.
 type Burst struct {
 	greatest time.Duration // lag in the current burst; 0 outside of one
-	last     time.Duration // when its last late start was
 	inFlight hdr.Histogram // at punctual starts since
 	since    time.Duration
 	latest   [remembered]int64 // the usualShare quantile of inFlight in each of the last periods with punctual starts
@@ -27,7 +26,6 @@ const (
 	usualShare = 0.1         // quantile of what is in flight that is as in quiet times
 	refresh    = time.Second // a period of which that is computed
 	remembered = 10          // periods whose least counts, as the load may change
-	patience   = 10          // times the greatest lag, after the last late start, at most
 )
 
 // Start notes a start at now that was lag late, and before which inFlight others had begun or
@@ -35,7 +33,7 @@ const (
 // belongs to; 0 if it belongs to none.
 func (b *Burst) Start(now, lag time.Duration, inFlight int64) time.Duration {
 	if lag >= least {
-		b.greatest, b.last = max(b.greatest, lag), now
+		b.greatest = max(b.greatest, lag)
 		return b.greatest
 	}
 	b.inFlight.Record(inFlight)
@@ -45,7 +43,7 @@ func (b *Burst) Start(now, lag time.Duration, inFlight int64) time.Duration {
 		b.inFlight.Reset()
 		b.since = now
 	}
-	if b.greatest > 0 && (inFlight <= b.usual() || now > b.last+patience*b.greatest) {
+	if b.greatest > 0 && inFlight <= b.usual() {
 		b.greatest = 0
 	}
 	return b.greatest
@@ -64,7 +62,7 @@ func (b *Burst) usual() int64 {
 // now, after Start. It returns the greatest lag of its burst; 0 if it belongs to none.
 func (b *Burst) Lag(now, lag time.Duration) time.Duration {
 	if lag >= least {
-		b.greatest, b.last = max(b.greatest, lag), max(b.last, now)
+		b.greatest = max(b.greatest, lag)
 	}
 	return b.greatest
 }

@@ -41,7 +41,7 @@ func Judge(title string, t Times) (all []Finding) {
 			continue
 		}
 		v, low := t.All.QuantileAmong(x.Q, t.Lost), least.QuantileAmong(x.Q, t.Lost)
-		spread := noise(t.All, x.Q, t.Lost)
+		spread := min(noise(t.All, x.Q, t.Lost, 0), noise(least, x.Q, t.Lost, 1)) // gobench's own delays are no noise
 		limit := func(share float64, time time.Duration) float64 {
 			return max(share*float64(v), float64(time)) + spread
 		}
@@ -69,11 +69,11 @@ func Sort(all []Finding) {
 }
 
 // noise returns by how much a percentile of these many values varies between equal runs: the
-// distance to the one that is two standard deviations of its rank below it.
-func noise(h *hdr.Histogram, q float64, lost int64) float64 {
-	n := float64(h.Count()) + float64(lost)
-	below := q - 2*math.Sqrt(q*(1-q)/n)
-	return float64(h.QuantileAmong(q, lost) - h.QuantileAmong(max(0, below), lost))
+// distance from the one that is two standard deviations of its rank below it, to the one that is
+// above times as many above it.
+func noise(h *hdr.Histogram, q float64, lost int64, above float64) float64 {
+	deviation := math.Sqrt(q * (1 - q) / (float64(h.Count()) + float64(lost)))
+	return float64(h.QuantileAmong(min(1, q+2*above*deviation), lost) - h.QuantileAmong(max(0, q-2*deviation), lost))
 }
 
 // rateShare is the share of its rate by which a closed load may be too low at most.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+
+	"github.com/gobench-io/gobench/internal/measure/hdr"
 )
 
 func word(s *simulated) run.Verdict {
@@ -111,6 +113,24 @@ func deserved(s *simulated) run.Verdict {
 	t := s.Times
 	t.Disturbed, t.Corrected = t.All, s.truth
 	return word(&simulated{Times: t})
+}
+
+// What a stop added is not what another run would not repeat.
+func TestNoiseIsNotGobenchsOwn(t *testing.T) {
+	t.Parallel()
+	record := func(n int, took time.Duration, h *hdr.Histogram) {
+		for range n {
+			h.Record(int64(took))
+		}
+	}
+	var all, disturbed, corrected hdr.Histogram
+	record(790, 100*ms, &all)
+	record(10, 556*ms, &all)
+	record(10, 556*ms, &disturbed)
+	record(10, 105*ms, &corrected)
+	if found := Judge("x", Times{All: &all, Disturbed: &disturbed, Corrected: &corrected}); len(found) != 1 || found[0].Name != "p99" {
+		t.Errorf("one stop of ten users of a target that takes 100 ms: %+v, want p99", found)
+	}
 }
 
 // Figures of random runs are within their bounds, and their verdicts as deserved.

@@ -21,6 +21,10 @@ type state struct {
 	// Of the watch's last late waking:
 	wasDue, woke time.Duration
 
+	// Of the last burst of operations after a stop (see Burst):
+	burst time.Duration // the greatest lateness of the watch in it; 0: there was none
+	ended time.Duration // when it had ended; 0: it has not
+
 	ahead time.Duration // the wall clock (Unix time) less Now; 0: unknown
 }
 
@@ -33,8 +37,11 @@ func init() { current.Store(new(state)) }
 
 // Watch notes when this process was stopped, until stop is closed: it sleeps, and whatever
 // stops the process delays it. After each sleep it calls each with how much longer it was than
-// Nap. Only one goroutine may run it at a time.
-func Watch(stop <-chan struct{}, each func(over time.Duration)) {
+// Nap. Operations that become due while the process is stopped, as when users end to think, begin
+// all at once when it runs again: a burst, which lasts until no more of them are in flight than is
+// usual. inFlight returns how many are. Only one goroutine may run Watch at a time.
+func Watch(stop <-chan struct{}, inFlight func() int64, each func(over time.Duration)) {
+	var burst Burst
 	due := Now() + Nap
 	update(func(s *state) { s.due, s.ahead = due, ahead() })
 	defer update(func(s *state) { s.due, s.ahead = 0, 0 })
@@ -52,6 +59,7 @@ func Watch(stop <-chan struct{}, each func(over time.Duration)) {
 		update(func(s *state) {
 			s.late(was, now)
 			s.due, s.ahead = due, offset
+			s.follow(burst.Start(now, now-was, inFlight()), now)
 			if now-was > least {
 				s.wasDue, s.woke = was, now
 			}
@@ -59,6 +67,31 @@ func Watch(stop <-chan struct{}, each func(over time.Duration)) {
 		each(max(0, now-was))
 		timer.Reset(Nap)
 	}
+}
+
+// follow notes the greatest lateness of the burst that lasts at now; 0: none does.
+func (s *state) follow(greatest, now time.Duration) {
+	switch {
+	case greatest > 0:
+		s.burst, s.ended = greatest, 0
+	case s.burst > 0 && s.ended == 0:
+		s.ended = now
+	}
+}
+
+// AfterStop returns by how much an operation that began at begin and ended at end, a moment ago, may
+// have been delayed by others that began all at once after a stop of this process: by the longest
+// stop of a burst that lasted meanwhile; 0 without one.
+func AfterStop(begin, end time.Duration) time.Duration {
+	s := current.Load()
+	burst := time.Duration(0)
+	if s.burst > 0 && (s.ended == 0 || s.ended > begin) {
+		burst = s.burst
+	}
+	if s.due > 0 && end-s.due > least { // the watch has not yet noted the last stop
+		burst = max(burst, end-s.due)
+	}
+	return burst
 }
 
 // Late notes that something that was due at a time of Now runs only at another: what runs on a

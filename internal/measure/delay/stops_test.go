@@ -64,7 +64,7 @@ func TestWatch(t *testing.T) {
 	sleeps := make(chan time.Duration, 100)
 	go func() {
 		defer close(done)
-		Watch(stop, func(over time.Duration) {
+		Watch(stop, func() int64 { return 0 }, func(over time.Duration) {
 			select {
 			case sleeps <- over:
 			default:

@@ -18,10 +18,10 @@ type canary struct {
 
 const maxNaps = 1 << 12
 
-// run watches this process until stop is closed. Between two calls of take it notes at most
+// run watches this process, of whose operations inFlight are in flight, until stop is closed. Between two calls of take it notes at most
 // maxNaps sleeps. Only one goroutine may run it.
-func (c *canary) run(stop <-chan struct{}) {
-	delay.Watch(stop, func(over time.Duration) {
+func (c *canary) run(stop <-chan struct{}, inFlight func() int64) {
+	delay.Watch(stop, inFlight, func(over time.Duration) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if len(c.overs) < maxNaps {

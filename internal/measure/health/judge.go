@@ -59,9 +59,9 @@ func (j *Judge) add(w *Window) {
 	if w.Length <= 0 {
 		return
 	}
-	j.plateau.add(w)
 	j.starting.add(w)
 	if w.Warmup {
+		j.plateau.add(w, false)
 		j.achieved(w)
 		return
 	}
@@ -86,6 +86,7 @@ func (j *Judge) add(w *Window) {
 			late = true
 		}
 	}
+	j.plateau.add(w, late)
 	for _, s := range signals {
 		v, is := values[s.metric]
 		if !is {

@@ -30,8 +30,9 @@ const (
 	keepsUp    = 0.95 // a schedule that demands no more gets no more
 )
 
-// add adds the next window; one of a warm-up only for what it left in flight.
-func (p *plateau) add(w *Window) {
+// add adds the next window; one of a warm-up, or in which gobench was late, only for what it left in
+// flight.
+func (p *plateau) add(w *Window, late bool) {
 	if p.waiting == nil {
 		p.waiting = map[string]int64{}
 	}
@@ -52,7 +53,7 @@ func (p *plateau) add(w *Window) {
 	}
 	flight := float64(p.before+now) / 2
 	p.before = now
-	if w.Warmup || flight < 1 || done == 0 { // a target that answers nothing has no throughput to compare
+	if w.Warmup || late || flight < 1 || done == 0 { // a target that answers nothing has no throughput to compare
 		return
 	}
 	s := &p.steps[bits.Len64(uint64(flight))]

@@ -40,7 +40,7 @@ const least = 2
 
 // add adds the next window of a class. It returns by how many starts gobench fell behind
 // its schedule, and how many were due. Starts that wait because no user is free, or were
-// dropped for that, are not missed: gobench did begin them.
+// dropped for that while gobench was not late, are not missed: gobench did begin them.
 //
 // Shorter windows are combined to a second: a start that is in progress at the end of a
 // window is no meaningful share of it. Within a second add returns the worse of the last
@@ -66,7 +66,7 @@ func (a *arrears) add(l Load, length time.Duration) missed {
 
 // text describes m, of a class.
 func (m missed) text(class string) string {
-	return fmt.Sprintf("class %s reached %s of its planned rate: %d of %d starts did not begin, and not for want of a free user", class, percent(max(0, 1000-m.share())), m.n, m.due)
+	return fmt.Sprintf("class %s reached %s of its planned rate: %d of %d starts did not begin, or were dropped, because gobench was late", class, percent(max(0, 1000-m.share())), m.n, m.due)
 }
 
 // achieved notes the class that fell behind its plan the most and returns its level. In a
@@ -83,6 +83,9 @@ func (j *Judge) achieved(w *Window) (g run.Severity) {
 		if a == nil {
 			a = new(arrears)
 			j.arrears[l.Class] = a
+		}
+		if l.grade() > run.Fine { // what was due while gobench was late found no user free because of that
+			l.Starts -= l.Dropped
 		}
 		m := a.add(l, w.Length)
 		if w.Warmup {

@@ -25,14 +25,14 @@ type Sampler struct {
 
 // NewSampler returns a sampler, which begins to measure at once: the first Sample covers
 // the time since this call. The caller must Close it.
-func NewSampler() *Sampler {
+func NewSampler(inFlight func() int64) *Sampler {
 	s := &Sampler{last: time.Now(), stop: make(chan struct{})}
 	s.clock.step(s.last)
 	s.host.open()
 	s.host.read(0, func(Metric, int64) {})
 	s.runtime.open()
 	s.runtime.read(func(Metric, int64) {})
-	s.running.Go(func() { s.canary.run(s.stop) })
+	s.running.Go(func() { s.canary.run(s.stop, inFlight) })
 	return s
 }
 

@@ -47,7 +47,7 @@ var missing = map[Metric]string{
 // Each figure is measured, unless the machine has none.
 func TestSampleHasAllFigures(t *testing.T) {
 	began := time.Now()
-	s := NewSampler()
+	s := NewSampler(func() int64 { return 0 })
 	defer s.Close()
 	early := 0
 	s.Sample(func(Metric, int64) { early++ })
@@ -110,7 +110,7 @@ func TestHistogramsOfTheRuntimeGrow(t *testing.T) {
 // BenchmarkSample measures the cost of a sample; there is one a second, so 10 ms would be 1
 // % of a core. The canary also wakes up 100 times a second.
 func BenchmarkSample(b *testing.B) {
-	s := NewSampler()
+	s := NewSampler(func() int64 { return 0 })
 	defer s.Close()
 	b.ReportAllocs()
 	for b.Loop() {

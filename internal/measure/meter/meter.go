@@ -40,6 +40,9 @@ type Registry struct {
 	shared   sync.Map    // values of Shared
 	refused  atomic.Int64
 	failures failures
+	_        [64]byte
+	inFlight atomic.Int64 // operations of all users, on a cache line of its own
+	_        [64]byte
 	samples  samples
 	watch    watch
 	classes  atomic.Pointer[[]string] // names of the classes of users, by number

@@ -12,6 +12,7 @@ import (
 type delayed struct {
 	mu       sync.Mutex
 	own      delay.Own
+	begun    time.Duration // when the iteration did
 	from, to time.Duration // the last time that was added, or several that overlap
 	stood    time.Duration // what delay.Stood was when the user's last operation ended
 }
@@ -23,7 +24,7 @@ func (s *Scope) BeginOwn(now time.Duration, own delay.Own) {
 	d := &s.delayed
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.own, d.from, d.to, d.stood = own, now, now, delay.Stood(now)
+	d.own, d.begun, d.from, d.to, d.stood = own, now, now, now, delay.Stood(now)
 }
 
 // Own returns gobench's own part of the current iteration up to now.
@@ -32,6 +33,7 @@ func (s *Scope) Own(now time.Duration) delay.Own {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.rest(now)
+	d.own.Burst = max(d.own.Burst, delay.AfterStop(d.begun, now))
 	return d.own
 }
 
@@ -46,15 +48,16 @@ func (s *Scope) BeginTime(now time.Duration) {
 	d.rest(now)
 }
 
-// EndTime notes that an operation, or a wait, of the user ended at now, and that own of its time
-// was gobench's. It returns that with the burst of the iteration. Call it before End.
-func (s *Scope) EndTime(now, own time.Duration) delay.Own {
+// EndTime notes that an operation, or a wait, of the user that had begun at begun ended at now, and
+// that own of its time was gobench's. It returns that with the burst of the iteration, or one that
+// it met. Call it before End.
+func (s *Scope) EndTime(begun, now, own time.Duration) delay.Own {
 	d := &s.delayed
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.add(now, own)
 	d.stood = delay.Stood(now)
-	return delay.Own{Delay: own, Burst: d.own.Burst}
+	return delay.Own{Delay: own, Burst: max(d.own.Burst, delay.AfterStop(begun, now))}
 }
 
 // rest adds for how long the process was stopped since the last call, or the end of an operation.
@@ -69,7 +72,8 @@ func (d *delayed) add(now, late time.Duration) {
 	if late <= 0 {
 		return
 	}
-	from := now - late
+	from := max(now-late, d.begun)
+	late = now - from
 	if from >= d.to {
 		d.own.Delay += late
 		d.from, d.to = from, now

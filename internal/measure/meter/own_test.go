@@ -110,7 +110,7 @@ func TestScopeAddsUpOwn(t *testing.T) {
 		}
 		s.BeginTime(now)
 		now += 20 * ms
-		if own := s.EndTime(now, 5*ms); own != (delay.Own{Delay: 5 * ms, Burst: 7 * ms}) {
+		if own := s.EndTime(now-20*ms, now, 5*ms); own != (delay.Own{Delay: 5 * ms, Burst: 7 * ms}) {
 			t.Errorf("an operation's own part is %+v", own)
 		}
 		s.End()
@@ -139,7 +139,7 @@ func TestScopeAddsUpOperationsAtOnce(t *testing.T) {
 		{500 * ms, 10 * ms, 393 * ms},
 		{510 * ms, 5 * ms, 398 * ms},
 	} {
-		s.EndTime(now+x.end, x.own)
+		s.EndTime(now, now+x.end, x.own)
 		if own := s.Own(now + x.end); own.Delay != x.want {
 			t.Errorf("after %v: %v, want %v", x.end, own.Delay, x.want)
 		}

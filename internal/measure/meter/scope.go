@@ -84,6 +84,7 @@ func (s *Scope) Begin(limit time.Duration) error {
 		s.limit.Store(int64(limit))
 	}
 	s.inFlight.Add(1)
+	s.Registry.inFlight.Add(1)
 	return nil
 }
 
@@ -97,7 +98,13 @@ func (s *Scope) Limit() time.Duration {
 }
 
 // End marks an operation as ended.
-func (s *Scope) End() { s.inFlight.Add(-1) }
+func (s *Scope) End() {
+	s.inFlight.Add(-1)
+	s.Registry.inFlight.Add(-1)
+}
+
+// InFlight returns the number of operations of all users that are between Begin and End.
+func (r *Registry) InFlight() int64 { return r.inFlight.Load() }
 
 // InFlight returns the number of operations between Begin and End.
 func (s *Scope) InFlight() int { return int(s.inFlight.Load()) }
