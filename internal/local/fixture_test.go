@@ -52,6 +52,19 @@ var scenarios = map[string]func() scenario.Vus{
 		}
 		return vus
 	},
+	"stopped": func() scenario.Vus {
+		vus := get(1, scenario.Times(300))
+		request := vus[0].Fu
+		vus[0].Fu = func(ctx context.Context, vui int) {
+			request(ctx, vui)
+			time.Sleep(100 * time.Millisecond)
+			if time.Since(began) > time.Second {
+				self, _ := os.FindProcess(os.Getpid())
+				_ = self.Signal(syscall.SIGSTOP)
+			}
+		}
+		return vus
+	},
 	"params": func() scenario.Vus {
 		scenario.Param("users", "1", "how many users")
 		fmt.Println("hello from the scenario")
@@ -66,6 +79,8 @@ var scenarios = map[string]func() scenario.Vus{
 	"export panics": func() scenario.Vus { panic("no file") },
 	"exits":         func() scenario.Vus { fmt.Println("bye"); os.Exit(3); return nil },
 }
+
+var began = time.Now()
 
 // get is a load of requests of the test's server.
 func get(users int, load scenario.Load) scenario.Vus {

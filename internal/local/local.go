@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -53,6 +54,7 @@ type Options struct {
 	Duration, Warmup time.Duration // 0: the scenario decides; no warm-up
 	Hold             bool          // Duration also keeps the run open when all users are done
 	Interval         time.Duration // of the series
+	Silent           time.Duration // for how long beyond Interval the executor may send nothing; 0: a minute
 	Graceful         time.Duration // longest wait for what is in flight at the end
 	Patient          bool          // Graceful is the least: operations in flight may last as long as their own limits
 	Seed             uint64
@@ -114,6 +116,8 @@ type load struct {
 	written  time.Duration // end of the last batch in the folder, since the load began
 
 	exchanges, remarks int // that Once has shown
+
+	heard atomic.Int64 // messages of the executor since the load began, and 1
 }
 
 // run is Run; it fills r.result.
@@ -134,7 +138,7 @@ func (r *load) run(ctx context.Context) error {
 	r.tally.Executor(monitor.Host{}, 0)
 	r.Controls.begin(r.executor)
 	stopServing := r.serve(ctx)
-	err = r.executor.Run(ctx)
+	err = r.listen(ctx)
 	stopServing()
 	r.Log.Info("the executor has ended", "error", err)
 	var wrong *run.UsageError
@@ -193,6 +197,7 @@ func (r *load) spec(p Program) process.Spec {
 	s.Started = func() {
 		r.result.Start = time.Now()
 		r.Log.Info("the load begins")
+		r.heard.Add(1)
 		r.state(run.Running)
 	}
 	s.Stopping = func(limit time.Duration) {
@@ -208,6 +213,7 @@ func (r *load) spec(p Program) process.Spec {
 // storing is recorded in r.writing, until a later batch can be stored, and the folder then has
 // all of them.
 func (r *load) batch(b *wire.Batch) error {
+	r.heard.Add(1)
 	if r.verbose {
 		r.Log.Info("batch", "number", b.Seq, "from", time.Duration(b.FromNs), "to", time.Duration(b.ToNs), "bytes", proto.Size(b),
 			"new_metrics", len(b.Declared), "failures", failures(b), "last", b.Final != nil)

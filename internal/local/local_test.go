@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gobench-io/gobench/internal/local"
 	"github.com/gobench-io/gobench/internal/local/history"
@@ -94,6 +95,32 @@ func TestSignalToTheExecutor(t *testing.T) {
 		if got := strings.Contains(strings.Join(r.Notes, "\n"), "the executor received SIGTERM, which gobench did not send"); got != noted || noted && r.Verdict == run.Valid {
 			t.Errorf("both %v: verdict %s, notes %q", both, r.Verdict, r.Notes)
 		}
+	}
+}
+
+// An executor that something has stopped for good is killed, with a warning before.
+func TestStoppedExecutor(t *testing.T) {
+	t.Parallel()
+	f := load(t, "stopped")
+	f.Interval, f.Silent = 100*time.Millisecond, 2*time.Second
+	var mu sync.Mutex
+	var warnings []string
+	event0 := f.Event
+	f.Event = func(e event.Event) {
+		if mu.Lock(); e.Kind == event.Warning {
+			warnings = append(warnings, e.Text)
+		}
+		mu.Unlock()
+		event0(e)
+	}
+	r, err := local.Run(t.Context(), f.Options)
+	if err == nil || r.State != run.Failed || r.Verdict != run.Invalid || !strings.Contains(r.Cause, "sent nothing for") || !strings.Contains(r.Cause, "stopped or stuck, and was killed") {
+		t.Errorf("%s %q, %s: %v", r.State, r.Cause, r.Verdict, err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(warnings) == 0 || !strings.Contains(warnings[0], "it is stopped, or stuck") {
+		t.Errorf("warnings %q", warnings)
 	}
 }
 

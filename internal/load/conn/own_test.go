@@ -122,6 +122,64 @@ func TestRearmKeepsWhenItWasSent(t *testing.T) {
 	}
 }
 
+// What the process was stopped in a message of several turns is its own, in one of a single turn only
+// what the stamp says.
+func TestOwnOfLongMessages(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	end := Now()
+	for name, tt := range map[string]struct {
+		parts, full int
+		want        time.Duration
+	}{"one answer": {1, 0, 0}, "a long one": {2, 0, 300 * ms}, "a long request": {1, 1, 300 * ms}} {
+		c := &Conn{stood: delay.Stood(end) - 300*ms, parts: tt.parts, full: tt.full}
+		if own := c.Own(end-time.Second, end); own < tt.want || own > tt.want+100*ms {
+			t.Errorf("%s: %v, want %v", name, own, tt.want)
+		}
+		if own := c.Own(end-100*ms, end); own > 100*ms {
+			t.Errorf("%s: %v of 100 ms", name, own)
+		}
+	}
+}
+
+// An operation has the time more in which the process was stopped: what came meanwhile is read.
+func TestTimeLimitAndStops(t *testing.T) {
+	t.Parallel()
+	for _, stopped := range []time.Duration{0, 2 * time.Second} {
+		here, there := pair(t)
+		c := New(here)
+		c.Arm(Now(), 50*time.Millisecond)
+		c.stood -= stopped
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			_, _ = there.Write([]byte("answer"))
+		}()
+		err := c.Fill()
+		if timeout := Classify(err) == Timeout; timeout != (stopped == 0) || err != nil && !timeout {
+			t.Errorf("stopped for %v: %v", stopped, err)
+		}
+		c.Close()
+		there.Close()
+	}
+}
+
+// pair returns the two ends of a connection.
+func pair(t *testing.T) (here, there net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if here, err = net.Dial("tcp", l.Addr().String()); err == nil {
+		there, err = l.Accept()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return here, there
+}
+
 // A request that is sent late is gobench's own fault, up to the answer.
 func TestOwnOfSending(t *testing.T) {
 	t.Parallel()

@@ -25,14 +25,18 @@ type Burst struct {
 const (
 	usualShare = 0.1         // quantile of what is in flight that is as in quiet times
 	refresh    = time.Second // a period of which that is computed
-	remembered = 10          // periods whose least counts, as the load may change
+	remembered = 30          // periods whose least counts, as the load may change
 )
 
 // Start notes a start at now that was lag late, and before which inFlight others had begun or
 // waited for a user, and had not ended. It returns the greatest lag of the burst that the start
 // belongs to; 0 if it belongs to none.
 func (b *Burst) Start(now, lag time.Duration, inFlight int64) time.Duration {
+	drained := inFlight <= b.usual()
 	if lag >= least {
+		if drained { // this one is of another burst, or the first to reach the target
+			b.greatest = 0
+		}
 		b.greatest = max(b.greatest, lag)
 		return b.greatest
 	}
@@ -43,7 +47,7 @@ func (b *Burst) Start(now, lag time.Duration, inFlight int64) time.Duration {
 		b.inFlight.Reset()
 		b.since = now
 	}
-	if b.greatest > 0 && inFlight <= b.usual() {
+	if drained {
 		b.greatest = 0
 	}
 	return b.greatest
@@ -71,14 +75,14 @@ func (b *Burst) Lag(now, lag time.Duration) time.Duration {
 const typicalShare = 0.25
 
 // Typical returns what most operations take at least: the first quartile of those that were not
-// disturbed, of all that were recorded and of the disturbed ones among them. It is 0, on the
-// careful side, if fewer than one in ten were undisturbed.
+// disturbed, of all that were recorded and of the disturbed ones among them. If fewer than one in
+// ten were undisturbed it is, on the careful side, the least of all.
 func Typical(all, disturbed *hdr.Histogram) time.Duration {
 	if disturbed.Count() == 0 {
 		return time.Duration(all.Quantile(typicalShare))
 	}
 	if 10*disturbed.Count() > 9*all.Count() {
-		return 0
+		return time.Duration(all.Min())
 	}
 	rest := new(hdr.Histogram)
 	rest.Merge(all)

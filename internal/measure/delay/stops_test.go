@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -135,5 +136,33 @@ func BenchmarkStood(b *testing.B) {
 	now := Now()
 	for b.Loop() {
 		Stood(now)
+	}
+}
+
+// Operations that begin all at once after a stop belong to a burst, until they have drained.
+func TestAfterStop(t *testing.T) {
+	for _, tt := range []struct {
+		s                state
+		begin, end, want time.Duration
+	}{
+		{state{due: 100 * ms}, 10 * ms, 50 * ms, 0},
+		{state{due: 100 * ms}, 250 * ms, 300 * ms, 200 * ms},                                   // the watch has not woken up yet
+		{state{due: 310 * ms, burst: 200 * ms}, 305 * ms, 309 * ms, 200 * ms},                  // it lasts
+		{state{due: 510 * ms, burst: 200 * ms, ended: 400 * ms}, 390 * ms, 505 * ms, 200 * ms}, // it lasted
+		{state{due: 510 * ms, burst: 200 * ms, ended: 400 * ms}, 401 * ms, 505 * ms, 0},
+	} {
+		set(t, tt.s)
+		if got := AfterStop(tt.begin, tt.end); got != tt.want {
+			t.Errorf("%+v: from %v to %v %v, want %v", tt.s, tt.begin, tt.end, got, tt.want)
+		}
+	}
+	var s state
+	var got []time.Duration
+	for i, greatest := range []time.Duration{0, 5 * ms, 5 * ms, 0, 0, 3 * ms} {
+		s.follow(greatest, time.Duration(i)*ms)
+		got = append(got, s.burst, s.ended)
+	}
+	if want := []time.Duration{0, 0, 5 * ms, 0, 5 * ms, 0, 5 * ms, 3 * ms, 5 * ms, 3 * ms, 3 * ms, 0}; !slices.Equal(got, want) {
+		t.Errorf("burst and end: %v, want %v", got, want)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // What lag alone does not show: lag is known only of starts that gobench began.
@@ -57,6 +59,28 @@ func alternate(n int, a, b Load) (all []Load) {
 		all = append(all, a, b)
 	}
 	return all
+}
+
+// Starts that find no user free because gobench itself was late are missed.
+func TestDropsOfALateGobench(t *testing.T) {
+	t.Parallel()
+	for lag, want := range map[time.Duration]bool{0: false, 500 * time.Millisecond: true} {
+		var j Judge
+		for i := range 10 {
+			l := Load{Class: "a", Planned: 100, Starts: 100, Done: 100, Response: 20 * time.Millisecond}
+			if i == 5 {
+				l.Dropped, l.Done, l.P50, l.P90, l.P99 = 80, 20, lag, lag, lag
+			}
+			j.Add(&Window{From: time.Duration(i) * time.Second, Length: time.Second, Loads: []Load{l}})
+		}
+		missed := false
+		for _, r := range j.Reasons() {
+			missed = missed || r.Signal == Rate && r.Level == run.Red && strings.Contains(r.Text, "80 of 1000 starts")
+		}
+		if missed != want {
+			t.Errorf("80 of 1,000 starts dropped while starts were %v late: %+v", lag, j.Reasons())
+		}
+	}
 }
 
 // Starts that wait for a user, or are dropped because no user is free, are the target's
