@@ -34,7 +34,7 @@ type Conn struct {
 
 	sent  time.Duration // when the system had accepted the first bytes written since Arm, on the clock of Now; 0: none
 	stood time.Duration // what delay.Stood was at Arm
-	parts int           // reads since Arm that gave bytes
+	parts int           // reads since Arm that returned bytes
 	full  int           // writes since Arm that had to wait for room; only the writer's goroutine may use it until its end
 	stamp int64         // when the kernel received the last bytes read, Unix time in ns; 0: unknown
 

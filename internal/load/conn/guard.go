@@ -91,7 +91,7 @@ func (c *Conn) stayCut() {
 	}
 }
 
-// leastStop is the shortest stop of this process that gives an operation more time.
+// leastStop is the shortest stop of this process by which an operation may last longer.
 const leastStop = time.Millisecond
 
 // Rearm is Arm between Begin and End, for the rest of the operation. Another goroutine may be

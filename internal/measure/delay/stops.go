@@ -22,7 +22,7 @@ type state struct {
 	wasDue, woke time.Duration
 
 	// Of the last burst of operations after a stop (see Burst):
-	burst time.Duration // the greatest lateness of the watch in it; 0: there was none
+	burst time.Duration // the greatest lateness of the watch in it; 0 before the first
 	ended time.Duration // when it had ended; 0: it has not
 
 	ahead time.Duration // the wall clock (Unix time) less Now; 0: unknown

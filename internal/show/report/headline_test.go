@@ -23,13 +23,13 @@ func counted(role run.Role, of string, n int64) run.Metric {
 	return m
 }
 
-// slowerThan gives the second of metrics, what was answered, a rate, and appends others.
+// slowerThan sets the rate of the second of metrics, what was answered, and appends others.
 func slowerThan(metrics []run.Metric, rate float64, others ...run.Metric) []run.Metric {
 	metrics[1].RPS = &rate
 	return append(metrics, others...)
 }
 
-// begunWithin gives all metrics a rate within the measured time.
+// begunWithin sets the rate of all metrics within the measured time.
 func begunWithin(metrics []run.Metric, rate float64) []run.Metric {
 	for i := range metrics {
 		metrics[i].RPS = &rate
