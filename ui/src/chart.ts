@@ -25,13 +25,19 @@ export interface Surroundings {
 }
 
 export const height = 220
+
+/** Size of a chart in pixels. */
+export interface Size {
+  width: number
+  height: number
+}
 const axisWidth = 68
 
 /**
  * All charts that are drawn. The page redraws them when colours change, and resizes them:
  * to a width in CSS pixels, or to that of their place.
  */
-export const drawn = new Set<{ redraw(): void; resize(width?: number): void }>()
+export const drawn = new Set<{ redraw(): void; resize(size?: Size): void }>()
 
 // Between ticks of the time axis, in seconds.
 const steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400]
@@ -235,8 +241,8 @@ export class TimeChart {
     this.moved()
   }
 
-  resize(width?: number) {
-    this.plot?.setSize({ width: width ?? this.width(), height })
+  resize(size?: Size) {
+    this.plot?.setSize(size ?? { width: this.width(), height })
   }
 }
 

@@ -2,7 +2,7 @@
 // plot, whose axis spreads the tail: each step of it is ten times rarer.
 
 import uPlot from 'uplot'
-import { axis, drawn, Legend } from './chart.ts'
+import { axis, drawn, Legend, type Size } from './chart.ts'
 import { h } from './dom.ts'
 import { millis, share, tick } from './format.ts'
 import { density, quantiles, type Histogram } from './hdr.ts'
@@ -211,7 +211,7 @@ export class DistributionChart {
     this.plot?.redraw(false)
   }
 
-  resize(width?: number) {
-    this.plot?.setSize({ width: width ?? this.width(), height: 260 })
+  resize(size?: Size) {
+    this.plot?.setSize(size ?? { width: this.width(), height: 260 })
   }
 }

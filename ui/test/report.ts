@@ -94,7 +94,7 @@ export function report() {
       near(read(await tile(page, 'p50')), figure(response, 'p50')!, 'p50')
       const first = await page.locator('#first p').allTextContents()
       const bad = await tile(page, 'errors')
-      assert.ok((first.length === 3 || first[3]!.startsWith('of this may be gobench')) && first[0]!.startsWith(await tile(page, 'requests')) && first[1]!.startsWith(bad === '0' ? 'none failed' : `${bad} failed`) && first[2]!.includes('p99'), first.join('|'))
+      assert.ok((first.length === 3 || first[3]!.startsWith('without gobench')) && first[0]!.startsWith(await tile(page, 'requests')) && first[1]!.startsWith(bad === '0' ? 'none failed' : `${bad} failed`) && first[2]!.includes('p99'), first.join('|'))
 
       const more = page.getByLabel(/^ ?show \d+ more/)
       await more.press(' ') // a click may miss it where a chart above is drawn just then

@@ -124,7 +124,7 @@ func totals(r *run.Result) (all []junitProperty) {
 		all = append(all, junitProperty{units.Safe(m.Title) + "." + name, value})
 	}
 	for _, m := range r.Metrics {
-		if own(m) || m.Role.Companion() {
+		if own(m) {
 			continue
 		}
 		if m.Value != nil {

@@ -2,7 +2,7 @@
 // result as JSON, #headline, its first lines, and #series, the compressed series.
 
 import { fromBase64, inflate } from '../bytes.ts'
-import { drawn } from '../chart.ts'
+import { drawn, type Size } from '../chart.ts'
 import { h } from '../dom.ts'
 import { drawAll, drawInTurn } from '../lazy.ts'
 import { isCompanion, marks, type Result } from '../result.ts'
@@ -71,8 +71,8 @@ function redraw() {
   for (const c of drawn) c.redraw()
 }
 
-function resize(width?: number) {
-  for (const c of drawn) c.resize(width)
+function resize(size?: Size) {
+  for (const c of drawn) c.resize(size)
 }
 
 /** Returns the button that changes and remembers the theme, and applies the current one. */
@@ -106,8 +106,8 @@ function zoomBar(timeline: Timeline): HTMLElement {
   return bar
 }
 
-/** How wide charts are on paper, in CSS pixels. */
-const paper = 330
+/** Size of charts on paper, in CSS pixels; report.css has the height too. */
+const paper: Size = { width: 330, height: 170 }
 
 /**
  * Prepares the page for paper (begins) or restores it: on paper all is drawn, light, and as
