@@ -138,7 +138,7 @@ func TestClientOfThePage(t *testing.T) {
 		s.agrees(t, r)
 		failed := s.busy.Load() + s.closed.Load() + s.hangs.Load()
 		headline := fmt.Sprintf("%d failed, %.1f %%: %d answered BUSY, %d eof, %d timeout", failed, float64(failed)/3, s.busy.Load(), s.closed.Load(), s.hangs.Load())
-		wants(t, text, "300 requests in ", headline, "p50 ", "lines.latency", "lines timeout: ", " failed\n")
+		wants(t, text, "300 requests", headline, "p50 ", "lines.latency", "lines timeout: ", " failed\n")
 		for name, want := range map[string]string{"r.md": headline, "r.csv": "lines.status.BUSY", "r.xml": "lines.failed rate"} {
 			b, err := os.ReadFile(filepath.Join(out, name))
 			if err != nil {
