@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/run"
-
 	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
 func word(s *simulated) run.Verdict {
@@ -136,7 +136,10 @@ func TestNoiseIsNotGobenchsOwn(t *testing.T) {
 // Figures of random runs are within their bounds, and their verdicts as deserved.
 func TestBoundsHold(t *testing.T) {
 	t.Parallel()
-	const runs = 300
+	runs := 100
+	if long.Run {
+		runs = 300
+	}
 	figures, outside, milder, harsher := 0, 0, 0, 0
 	for seed := range uint64(runs) {
 		m := random(seed)
