@@ -1,7 +1,6 @@
 package delay
 
 import (
-	"slices"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
@@ -15,58 +14,69 @@ import (
 // to use. It is for one goroutine.
 type Burst struct {
 	greatest time.Duration // lag in the current burst; 0 outside of one
-	inFlight hdr.Histogram // at punctual starts since
-	since    time.Duration
-	latest   [remembered]int64 // the usualShare quantile of inFlight in each of the last periods with punctual starts
-	period   int               // the number of those
+	last     time.Duration // when its last late start was
+
+	usual          int64         // 0, on the careful side, in the first second
+	recent, before hdr.Histogram // what was in flight at punctual starts, every nap: in this half and the one before
+	sampled        time.Duration // when it was noted
+	judged         time.Duration // when usual was computed
+	since          time.Duration // when this half began
 }
 
 // How a burst ends.
 const (
-	usualShare = 0.1         // quantile of what is in flight that is as in quiet times
-	refresh    = time.Second // a period of which that is computed
-	remembered = 30          // periods whose least counts, as the load may change
+	usualShare = 0.1              // quantile of what is in flight that is as in quiet times
+	refresh    = time.Second      // how often that is computed
+	half       = 10 * time.Second // of the time that it is of, as the load may change
+	patience   = 10               // times the greatest lag, after the last late start, at most
 )
 
 // Start notes a start at now that was lag late, and before which inFlight others had begun or
 // waited for a user, and had not ended. It returns the greatest lag of the burst that the start
 // belongs to; 0 if it belongs to none.
 func (b *Burst) Start(now, lag time.Duration, inFlight int64) time.Duration {
-	drained := inFlight <= b.usual()
+	drained := inFlight <= b.usual
 	if lag >= least {
 		if drained { // this one is of another burst, or the first to reach the target
 			b.greatest = 0
 		}
-		b.greatest = max(b.greatest, lag)
+		b.greatest, b.last = max(b.greatest, lag), now
 		return b.greatest
 	}
-	b.inFlight.Record(inFlight)
-	if now >= b.since+refresh {
-		b.latest[b.period%remembered] = b.inFlight.Quantile(usualShare)
-		b.period++
-		b.inFlight.Reset()
-		b.since = now
-	}
-	if drained {
+	b.note(now, inFlight)
+	if drained || now > b.last+patience*b.greatest {
 		b.greatest = 0
 	}
 	return b.greatest
 }
 
-// usual returns how many are in flight in quiet times; 0, on the careful side, before the first
-// period has ended.
-func (b *Burst) usual() int64 {
-	if b.period == 0 {
-		return 0
+// note notes what is in flight, and computes what is usual.
+func (b *Burst) note(now time.Duration, inFlight int64) {
+	if b.judged > 0 && now < b.sampled+Nap {
+		return
 	}
-	return slices.Min(b.latest[:min(b.period, remembered)])
+	b.sampled = now
+	b.recent.Record(inFlight)
+	if now < b.judged+refresh {
+		return
+	}
+	all := new(hdr.Histogram)
+	all.Merge(&b.before)
+	all.Merge(&b.recent)
+	b.usual, b.judged = all.Quantile(usualShare), now
+	if now >= b.since+half {
+		b.before.Reset()
+		b.before.Merge(&b.recent)
+		b.recent.Reset()
+		b.since = now
+	}
 }
 
 // Lag notes that one of the burst's starts, or the first of a new one, turned out to be lag late at
 // now, after Start. It returns the greatest lag of its burst; 0 if it belongs to none.
 func (b *Burst) Lag(now, lag time.Duration) time.Duration {
 	if lag >= least {
-		b.greatest = max(b.greatest, lag)
+		b.greatest, b.last = max(b.greatest, lag), max(b.last, now)
 	}
 	return b.greatest
 }
