@@ -56,7 +56,7 @@ async function main() {
     h('footer', {}, `Made by gobench ${result.gobench}, run ${result.id}`),
     zoomBar(timeline),
   )
-  window.addEventListener('resize', () => resize())
+  window.addEventListener('resize', () => resize('printing' in document.documentElement.dataset ? paper : undefined))
   window.addEventListener('beforeprint', () => {
     timeline.move(null)
     print(true)
