@@ -71,6 +71,9 @@ func otherFlag(cmd *cobra.Command, name string) string {
 	if meant := suggest.Meant(name, names); meant != "" {
 		return fmt.Sprintf("did you mean --%s? %s --help lists all flags", meant, cmd.CommandPath())
 	}
+	if ours := otherTools[name]; ours != "" && cmd.Name() == "http" {
+		return "gobench has for it: " + ours
+	}
 	return ""
 }
 
@@ -106,6 +109,12 @@ func otherCommand(cmd *cobra.Command, word string) string {
 		return ""
 	}
 	return fmt.Sprintf("did you mean %s %s? %[1]s --help lists all commands", cmd.CommandPath(), meant)
+}
+
+// otherTools are flags of wrk, hey, ab and k6, and what gobench http has for them.
+var otherTools = map[string]string{
+	"z": "-d", "T": "-H 'Content-Type: TYPE'", "rps": "--rate", "vus": "-c", "connections": "-c", "latency": "nothing: percentiles are in every report",
+	"s": "gobench run FILE, with a scenario", "disable-compression": "-H 'Accept-Encoding: identity'", "cpus": "-t",
 }
 
 // plainCause returns why a flag refuses a value, in words for people: a *strconv.NumError

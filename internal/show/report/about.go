@@ -100,6 +100,7 @@ func machine(r *run.Result) string {
 // there is nothing to say. After a warm-up users are left out if all have started, and in results of an
 // older gobench, which do not count those that did so in it.
 func fate(r *run.Result, c run.Class) string {
+	one := strings.NewReplacer("panics", "panic", "iterations", "iteration", "starts", "start")
 	var parts []string
 	var planned int64
 	started, finished := run.Find(r.Metrics, run.Counts{Role: run.ClassStarted, Of: c.Name}), run.Find(r.Metrics, run.Counts{Role: run.ClassFinished, Of: c.Name})
@@ -109,7 +110,12 @@ func fate(r *run.Result, c run.Class) string {
 		if !m.Role.OfClass() || m.Of != c.Name || m.Count == nil || m.Type != run.Counter || *m.Count == 0 && !life || life && r.Warmup > 0 && all {
 			continue
 		}
-		say := func(format string) { parts = append(parts, fmt.Sprintf(format, units.Count(*m.Count))) }
+		say := func(format string) {
+			if *m.Count == 1 {
+				format = one.Replace(format)
+			}
+			parts = append(parts, fmt.Sprintf(format, units.Count(*m.Count)))
+		}
 		switch m.Role {
 		case run.ClassStarted:
 			say("%s started")

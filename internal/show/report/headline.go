@@ -126,7 +126,11 @@ func headlines(r *run.Result) (done, failed string) {
 		}
 	}
 	if n := o.Iterations.Failed; o.Clients() && n > o.Operations.Bad() {
-		failed += fmt.Sprintf("; %s iterations failed", units.Count(n))
+		iterations := "iterations"
+		if n == 1 {
+			iterations = "iteration"
+		}
+		failed += fmt.Sprintf("; %s %s failed", units.Count(n), iterations)
 	}
 	if o.Slowed > 0 {
 		failed += fmt.Sprintf("; users were slowed %s times, as their calls fail before the network", units.Count(o.Slowed))
@@ -292,17 +296,38 @@ func among(m run.Metric) (n int64) {
 }
 
 // mainTimes formats the figures of mainMetric: "p50 1.00 ms, p99 2.00 ms, max 3.00 ms
-// (http.latency)"; "" without one.
+// (http.latency)"; "" without one. Response times that are much longer than the operations in them,
+// as those of users who think, or wait for a user, are followed by the busiest client's.
 func mainTimes(r *run.Result) string {
 	m := mainMetric(r)
 	if m == nil {
 		return ""
 	}
-	var all []string
-	for _, q := range quantiles(*m) {
-		if q.name == "p50" || q.name == "p99" || q.name == "max" {
-			all = append(all, q.name+" "+q.of(*m))
+	all := shortTimes(*m)
+	if m.Role != run.ClassResponse {
+		return all
+	}
+	var client *run.Metric
+	leading := run.Leading(r.Metrics)
+	for i := range r.Metrics {
+		x := &r.Metrics[i]
+		if x.Role == run.OpTime && leading[x.Title] && x.Times != nil && recorded(*x) && (client == nil || among(*x) > among(*client)) {
+			client = x
 		}
 	}
-	return strings.Join(all, ", ") + " (" + Title(*m) + ")"
+	if client != nil && m.Times != nil && m.Times.P50.Known() && client.Times.P50.Known() && client.Times.P50 < m.Times.P50/2 {
+		all += "; " + shortTimes(*client)
+	}
+	return all
+}
+
+// shortTimes formats three figures of m, and its title.
+func shortTimes(m run.Metric) string {
+	var all []string
+	for _, q := range quantiles(m) {
+		if q.name == "p50" || q.name == "p99" || q.name == "max" {
+			all = append(all, q.name+" "+q.of(m))
+		}
+	}
+	return strings.Join(all, ", ") + " (" + Title(m) + ")"
 }

@@ -53,6 +53,8 @@ func TestHeadlines(t *testing.T) {
 	}{
 		{"the busiest client's times", started([]run.Class{closed}, counted(run.OpBegun, "setup", 1), counted(run.OpOK, "setup", 1), counted(run.OpTime, "setup", 1),
 			counted(run.OpBegun, "home", 50), counted(run.OpOK, "home", 50), counted(run.OpTime, "home", 50)), "51 requests in 10.0 s, 5.10/s", "p50 50.0 ms, p99 -, max 50.0 ms (home.op.time)"},
+		{"users who think", started([]run.Class{open}, append(operations(2000), counted(run.OpTime, "home", 300), counted(run.ClassResponse, "a", 1000), counted(run.ClassPlanned, "a", 1000), counted(run.ClassBegun, "a", 1000))...),
+			"2,000 requests in 10.0 s, 200/s; 100 starts/s of 100 wanted", "p50 1.00 s, p99 1.00 s, max 1.00 s (a response time); p50 300 ms, p99 300 ms, max 300 ms (home.op.time)"},
 		{"as planned", started([]run.Class{open}, append(operations(1000), counted(run.ClassPlanned, "a", 1000), counted(run.ClassBegun, "a", 1000))...), "1,000 requests in 10.0 s, 100/s of 100 wanted", ""},
 		{"a part of the plan was lost", started([]run.Class{open}, append(operations(625), counted(run.ClassPlanned, "a", 625), counted(run.ClassBegun, "a", 625))...), "625 requests in 10.0 s, 62.5/s of 100 wanted", ""},
 		{"stages that are shorter than the run", started([]run.Class{short}, append(operations(200), counted(run.ClassPlanned, "a", 200), counted(run.ClassBegun, "a", 200))...), "200 requests in 10.0 s, 20.0/s of 20.0 wanted", ""},
