@@ -33,8 +33,10 @@ func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
 	case !listed && len(args) == 0:
 		return usageError("as in: gobench http http://localhost:8080/", "gobench http needs a URL, --targets FILE or --curl COMMAND")
 	case !listed && len(args) > 1:
-		if _, err := run.ParseStrict(args[1]); err == nil {
-			return usageError("write --strict="+args[1], "gobench http takes one URL: %q is one too many", args[1])
+		for _, word := range args {
+			if _, err := run.ParseStrict(word); err == nil {
+				return usageError("write --strict="+word, "gobench http takes one URL: %q is one too many", word)
+			}
 		}
 		return usageError("quote a URL with spaces or &", "gobench http takes one URL: %q is one too many", args[1])
 	}
