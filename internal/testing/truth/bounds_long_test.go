@@ -5,7 +5,6 @@ package truth
 import (
 	"flag"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -54,11 +53,7 @@ func TestBounds(t *testing.T) {
 		})
 	}
 	t.Logf("%d of %d figures outside their bounds; of %d verdicts %d milder than deserved, %d harsher", outside, figures, *boundsRuns, milder, harsher)
-	allowed := float64(figures) / 100
-	if *boundsRuns < 200 {
-		allowed += 2 * math.Sqrt(allowed) // so few figures vary by as much
-	}
-	if float64(outside) > allowed {
+	if outside*100 > figures+50 {
 		t.Error("more than 1 % of the figures are outside their bounds")
 	}
 	if milder > (*boundsRuns+199)/200 {
